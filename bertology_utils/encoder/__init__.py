@@ -1,0 +1,38 @@
+"""Ground floor: a BERT-like model and its tokenizer, from one name."""
+
+from .errors import (
+    BertologyError,
+    DeviceUnavailableError,
+    HeadIndexError,
+    LayerIndexError,
+    MissingHeadError,
+    UnknownModelError,
+    UnsupportedModelError,
+)
+from .families import EmbeddingParts, LayerParts, additive_mask
+from .loading import DEFAULT_MODEL, load_encoder, new_encoder, random_encoder, save_encoder
+from .model import Encoder, TokenBatch, evaluating
+from .shrink import kept_heads, shrink_heads
+
+__all__ = [
+    "DEFAULT_MODEL",
+    "BertologyError",
+    "DeviceUnavailableError",
+    "EmbeddingParts",
+    "Encoder",
+    "HeadIndexError",
+    "LayerIndexError",
+    "LayerParts",
+    "MissingHeadError",
+    "TokenBatch",
+    "UnknownModelError",
+    "UnsupportedModelError",
+    "additive_mask",
+    "evaluating",
+    "kept_heads",
+    "load_encoder",
+    "new_encoder",
+    "random_encoder",
+    "save_encoder",
+    "shrink_heads",
+]

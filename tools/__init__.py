@@ -1,0 +1,1 @@
+"""How the book is made: environment, execution, pages. A reader of the book never imports this."""

@@ -1,0 +1,368 @@
+"""Run the chapters in parallel, once each, and keep what they showed.
+
+A finished run is one file, written in one step: an executed notebook whose metadata carries the
+key it was made under and a digest of its outputs. A chapter runs again only when that file is
+missing, damaged, or made under another key, so a build that is killed loses at most the chapters
+it was running, and damage on disk is noticed instead of shown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import signal
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+
+import nbformat
+import psutil
+from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbclient.util import ensure_async
+
+from tools.chapters import Book, Chapter
+
+# A kernel with the model, torch and transformers loaded stays below this in every chapter.
+_BYTES_PER_KERNEL = 2 * 1024**3
+_STORES_KEPT = 3
+_PEAK_MEMORY = "__import__('resource').getrusage(__import__('resource').RUSAGE_SELF).ru_maxrss"
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One finished execution of one chapter.
+
+    Attributes:
+        docname: the chapter.
+        key: digest of everything the outputs depend on.
+        run_id: new for every execution, so that pages can tell two runs apart.
+        seconds: wall-clock time with one thread, from kernel start to the last cell.
+        peak_memory_mb: largest resident size of the kernel, in 10^6 bytes.
+        code_cells: number of code cells.
+        finished: end of the run, ISO 8601, UTC.
+        machine: processor architecture and number of cores.
+        model: value of BERTOLOGY_MODEL, empty for the embedded model.
+    """
+
+    docname: str
+    key: str
+    run_id: str
+    seconds: float
+    peak_memory_mb: float
+    code_cells: int
+    finished: str
+    machine: str
+    model: str
+
+
+class ChapterFailed(Exception):
+    """A cell of a chapter raised, ran out of time, or took its kernel down.
+
+    The message names the chapter, the cell and its line, and holds the source and traceback.
+    """
+
+
+class Store:
+    """The folder of finished runs made under one package, model and set of pins.
+
+    Args:
+        parent: folder of all stores.
+        digest: see :func:`tools.chapters.environment_digest`.
+    """
+
+    def __init__(self, parent: Path, digest: str) -> None:
+        self.parent = parent
+        self.digest = digest
+        self.folder = parent / digest[:16]
+        self.results = self.folder / "results"
+        self.summary = self.folder / "executions.json"
+        self.jupyter_cache = self.folder / "jupyter_cache"
+        self.results.mkdir(parents=True, exist_ok=True)
+        os.utime(self.folder)
+
+    def load(self, chapter: Chapter, key: str) -> tuple[nbformat.NotebookNode, Run] | None:
+        """Return the run made under this key, or None when there is none that can be trusted."""
+        try:
+            notebook = nbformat.read(self._path(chapter), as_version=4)
+            meta = notebook.metadata["bertology_run"]
+            run = Run(**{field.name: meta[field.name] for field in fields(Run)})
+            sound = meta["outputs_digest"] == _outputs_digest(notebook)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+        return (notebook, run) if sound and run.key == key else None
+
+    def save(self, chapter: Chapter, notebook: nbformat.NotebookNode, run: Run) -> None:
+        """Keep a finished run; readers see the old file or the new one, never a part."""
+        notebook.metadata["bertology_run"] = {
+            **asdict(run),
+            "outputs_digest": _outputs_digest(notebook),
+        }
+        _write_whole(self._path(chapter), nbformat.writes(notebook))
+
+    def write_summary(self, runs: Iterable[Run]) -> None:
+        """Write time and memory of every run as JSON, for the pages that report them."""
+        table = {run.docname: asdict(run) for run in runs}
+        _write_whole(self.summary, json.dumps(table, indent=1, sort_keys=True) + "\n")
+
+    def fill_jupyter_cache(self, executed: Mapping[Chapter, nbformat.NotebookNode]) -> None:
+        """Hand all outputs to the cache that Sphinx reads; built anew, so it is never stale."""
+        shutil.rmtree(self.jupyter_cache, ignore_errors=True)
+        cache = get_cache(self.jupyter_cache)
+        for chapter, notebook in executed.items():
+            seconds = notebook.metadata["bertology_run"]["seconds"]
+            bundle = CacheBundleIn(
+                notebook, str(chapter.path), data={"execution_seconds": seconds}
+            )
+            # Two chapters with the same code share one entry.
+            cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+
+    def remove_old_stores(self) -> None:
+        """Keep the few stores used last, so that going back to another model costs nothing."""
+        stores = sorted(self.parent.iterdir(), key=lambda path: path.stat().st_mtime)
+        for path in stores[:-_STORES_KEPT]:
+            if path != self.folder:
+                shutil.rmtree(path, ignore_errors=True)
+
+    def _path(self, chapter: Chapter) -> Path:
+        return self.folder / (chapter.docname.replace("/", "--") + ".ipynb")
+
+
+def default_jobs() -> int:
+    """Return how many chapters to run at once: the cores we may use, as far as memory goes."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, min(cores or 1, psutil.virtual_memory().available // _BYTES_PER_KERNEL))
+
+
+def run_book(
+    book: Book, store: Store, jobs: int, report: Callable[[str], None]
+) -> tuple[dict[Chapter, nbformat.NotebookNode], list[ChapterFailed]]:
+    """Run every chapter whose outputs are missing; return all outputs and all failures.
+
+    Chapters that report on the others run after them, and run again whenever one of them did.
+    """
+    executed: dict[Chapter, nbformat.NotebookNode] = {}
+    runs: list[Run] = []
+    failures: list[ChapterFailed] = []
+    for last in (False, True):
+        upstream = "".join(sorted(run.run_id for run in runs)) if last else ""
+        due: dict[Chapter, str] = {}
+        for chapter in (c for c in book.chapters if c.runs_last is last):
+            key = _digest(store.digest, chapter.docname, chapter.code_digest, upstream)
+            found = store.load(chapter, key)
+            if found is None:
+                due[chapter] = key
+            else:
+                executed[chapter] = found[0]
+                runs.append(found[1])
+        if last and failures:
+            break
+        for result in _run_in_parallel(book, store, due, jobs, report):
+            if isinstance(result, ChapterFailed):
+                failures.append(result)
+            else:
+                chapter, notebook, run = result
+                executed[chapter] = notebook
+                runs.append(run)
+        store.write_summary(runs)
+    return executed, failures
+
+
+def _run_in_parallel(
+    book: Book,
+    store: Store,
+    due: Mapping[Chapter, str],
+    jobs: int,
+    report: Callable[[str], None],
+) -> Iterable[ChapterFailed | tuple[Chapter, nbformat.NotebookNode, Run]]:
+    """Yield each chapter's run, or its failure, as it ends."""
+    if not due:
+        return
+    report(f"Running {len(due)} chapter(s), {jobs} at a time ...")
+    kernels = _Kernels()
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        futures: dict[Future, Chapter] = {
+            pool.submit(_run_chapter, book, store, chapter, key, kernels): chapter
+            for chapter, key in due.items()
+        }
+        try:
+            for done, future in enumerate(as_completed(futures), start=1):
+                name = futures[future].docname
+                try:
+                    notebook, run = future.result()
+                except ChapterFailed as failure:
+                    report(f"  [{done}/{len(due)}] {name}: FAILED")
+                    yield failure
+                else:
+                    cost = f"{run.seconds:.1f} s, {run.peak_memory_mb:.0f} MB"
+                    report(f"  [{done}/{len(due)}] {name}: {cost}")
+                    yield futures[future], notebook, run
+        except BaseException:
+            # An interrupt must not wait for cells that may run for minutes.
+            pool.shutdown(wait=False, cancel_futures=True)
+            kernels.kill_all()
+            raise
+
+
+class _Kernels:
+    """The kernel processes now running, so that an interrupt can end them."""
+
+    def __init__(self) -> None:
+        self._pids: set[int] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def add(self, pid: int) -> None:
+        with self._lock:
+            self._pids.add(pid)
+        if self._closed:
+            self.kill_all()
+
+    def remove(self, pid: int) -> None:
+        with self._lock:
+            self._pids.discard(pid)
+
+    def kill_all(self) -> None:
+        self._closed = True
+        with self._lock:
+            for pid in self._pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def _run_chapter(
+    book: Book, store: Store, chapter: Chapter, key: str, kernels: _Kernels
+) -> tuple[nbformat.NotebookNode, Run]:
+    """Execute one chapter in a kernel of its own and keep the result.
+
+    Raises:
+        ChapterFailed: a cell raised, timed out, or ended the kernel.
+    """
+    notebook = chapter.notebook(book)
+    code_cells = [i for i, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
+    seen = {"cell": 0, "peak": 0.0, "pid": -1}
+    results = store.results / chapter.docname.replace("/", "--")
+    shutil.rmtree(results, ignore_errors=True)
+    results.mkdir(parents=True)
+
+    def started(notebook: nbformat.NotebookNode) -> None:
+        seen["pid"] = client.km.provisioner.pid
+        kernels.add(seen["pid"])
+
+    def entered(cell: nbformat.NotebookNode, cell_index: int) -> None:
+        seen["cell"] = cell_index
+
+    async def ran(cell: nbformat.NotebookNode, cell_index: int, execute_reply: dict) -> None:
+        if cell_index == code_cells[-1] and execute_reply["content"]["status"] == "ok":
+            seen["peak"] = await _peak_memory(client)
+
+    client = NotebookClient(
+        notebook,
+        timeout=book.cell_timeout,
+        kernel_name=notebook.metadata.get("kernelspec", {}).get("name", "python3"),
+        # A page has no kernel behind it: widgets show the static form they bring themselves.
+        store_widget_state=False,
+        on_notebook_start=started,
+        on_cell_execute=entered,
+        on_cell_executed=ran,
+    )
+    begin = time.perf_counter()
+    try:
+        # An empty folder: a chapter must not depend on, or litter, the folder it runs in.
+        with tempfile.TemporaryDirectory(prefix="bertology-") as cwd:
+            client.execute(cwd=cwd, env=_kernel_environment(store, chapter, results))
+    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+        raise ChapterFailed(_describe(book, chapter, notebook, seen["cell"], error)) from error
+    finally:
+        kernels.remove(seen["pid"])
+    run = Run(
+        docname=chapter.docname,
+        key=key,
+        run_id=uuid.uuid4().hex,
+        seconds=round(time.perf_counter() - begin, 2),
+        peak_memory_mb=round(seen["peak"], 1),
+        code_cells=len(code_cells),
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        machine=f"{platform.machine()}, {os.cpu_count()} cores",
+        model=os.environ.get("BERTOLOGY_MODEL", ""),
+    )
+    store.save(chapter, notebook, run)
+    return notebook, run
+
+
+def _kernel_environment(store: Store, chapter: Chapter, results: Path) -> dict[str, str]:
+    """Return the environment of a kernel: one thread, the book's own settings, no network."""
+    environment = {
+        **os.environ,
+        # Chapters run side by side, one core each; one thread also makes sums reproducible.
+        **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
+        "TOKENIZERS_PARALLELISM": "false",
+        "PYTHONHASHSEED": "0",
+        # Neither the reader's IPython profile nor another installed kernel may change the book.
+        "IPYTHONDIR": str(store.parent.parent / "ipython"),
+        "JUPYTER_PREFER_ENV_PATH": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "BERTOLOGY_CHAPTER": chapter.docname,
+        "BERTOLOGY_RESULTS": str(results),
+        "BERTOLOGY_EXECUTIONS": str(store.summary),
+    }
+    if not os.environ.get("BERTOLOGY_MODEL"):
+        environment.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1")
+    return environment
+
+
+async def _peak_memory(client: NotebookClient) -> float:
+    """Ask a kernel for its largest resident size so far, in 10^6 bytes."""
+    reply = await ensure_async(
+        client.kc.execute(
+            "", silent=True, user_expressions={"peak": _PEAK_MEMORY}, reply=True, timeout=60
+        )
+    )
+    peak = int(reply["content"]["user_expressions"]["peak"]["data"]["text/plain"])
+    return peak / 1e6 if platform.system() == "Darwin" else peak * 1024 / 1e6
+
+
+def _describe(
+    book: Book, chapter: Chapter, notebook: nbformat.NotebookNode, index: int, error: Exception
+) -> str:
+    number = sum(cell.cell_type == "code" for cell in notebook.cells[: index + 1])
+    line = notebook.metadata["source_map"][index] + 1
+    place = f"{chapter.path.relative_to(book.root)}, code cell {number} (line {line})"
+    if isinstance(error, DeadKernelError):
+        text = (
+            "The kernel died while running this cell (often: out of memory):\n\n"
+            + notebook.cells[index].source
+        )
+    else:
+        text = _ANSI.sub("", str(error)).strip()
+    return f"{place}\n{text}"
+
+
+def _outputs_digest(notebook: nbformat.NotebookNode) -> str:
+    cells = [[c.source, c.get("outputs", []), c.metadata] for c in notebook.cells]
+    return _digest(json.dumps(cells, sort_keys=True))
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _write_whole(path: Path, text: str) -> None:
+    temporary = path.with_name(path.name + ".new")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)

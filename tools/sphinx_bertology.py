@@ -1,0 +1,151 @@
+"""What this book adds to Sphinx.
+
+* MathJax from the book itself, so that no page asks another host for anything.
+* Pages whose chapter was run again are read again, although their source did not change.
+* ``{run-cost}``: a sentence with the measured time and memory of the page's chapter.
+* Checks that fail the build: a figure without alt text, a widget without a static form.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import shutil
+from pathlib import Path, PurePosixPath
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+
+LOGGER = logging.getLogger(__name__)
+
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+
+# The component that draws TeX, its fonts, what it loads on demand, and its screen-reader speech.
+_MATHJAX_PARTS = (
+    "tex-chtml.js",
+    "output/chtml/fonts/",
+    "input/tex/extensions/",
+    "a11y/",
+    "ui/",
+    "sre/mathmaps/base.json",
+    "sre/mathmaps/en.json",
+)
+
+
+class RunCost(SphinxDirective):
+    """Say what running the page's chapter cost when the book was built."""
+
+    def run(self) -> list[nodes.Node]:
+        cost = _executions(self.env).get(self.env.docname)
+        if cost is None:
+            sentence = "Time and memory were not measured in this build."
+        else:
+            sentence = (
+                f"Measured at the last build: {_duration(cost['seconds'])} on one core "
+                f"and {cost['peak_memory_mb'] / 1000:.1f} GB of memory at most."
+            )
+        return [nodes.paragraph(sentence, sentence, classes=["run-cost"])]
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.1f} minutes"
+
+
+def _executions(env: BuildEnvironment) -> dict[str, dict]:
+    """Read what the build wrote about its runs; empty when Sphinx was started some other way."""
+    path = Path(env.config.nb_execution_cache_path or ".").parent / "executions.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def reread_pages_run_again(
+    app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
+) -> list[str]:
+    """Name the pages whose outputs are not those that were read the last time."""
+    before = getattr(env, "bertology_runs", {})
+    now = {name: cost["run_id"] for name, cost in _executions(env).items()}
+    # The environment is pickled after the pages are read, so this is remembered with them.
+    env.bertology_runs = now
+    return [name for name in env.found_docs if now.get(name) != before.get(name)]
+
+
+def check_page(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Warn about figures nobody can hear and widgets nobody can use."""
+    for image in doctree.findall(nodes.image):
+        if not image.get("alt", "").strip():
+            LOGGER.warning(
+                "this figure has no alt text; give the cell `mystnb: {image: {alt: ...}}` "
+                "or the image an alt option",
+                location=image,
+                type="bertology",
+                subtype="alt",
+            )
+    for raw in doctree.findall(nodes.raw):
+        if WIDGET_VIEW in raw.astext():
+            LOGGER.warning(
+                "a widget without a static form (text/html) would be an empty box on this page",
+                location=raw,
+                type="bertology",
+                subtype="widget",
+            )
+
+
+def drop_remote_scripts(
+    app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None
+) -> None:
+    """Leave out the theme's loader for live cells: it exists to fetch code from another host."""
+    context["script_files"] = [
+        script
+        for script in context["script_files"]
+        if "thebe" not in str(script.filename or "")
+        and "THEBE_JS_URL" not in str(script.attributes.get("body", ""))
+    ]
+
+
+def copy_mathjax(app: Sphinx, exception: Exception | None) -> None:
+    """Put MathJax beside the pages.
+
+    Raises:
+        FileNotFoundError: the installed MathJax package lacks the parts the pages ask for.
+    """
+    if exception is not None or app.builder.format != "html":
+        return
+    target = Path(app.outdir) / "_static" / "mathjax"
+    if target.is_dir():
+        return
+    marker = "static/mathjax/"
+    partial = target.with_name("mathjax.new")
+    shutil.rmtree(partial, ignore_errors=True)
+    for file in importlib.metadata.files("sphinx-mathjax-offline") or []:
+        _, _, inside = PurePosixPath(file).as_posix().partition(marker)
+        if inside.startswith(_MATHJAX_PARTS):
+            destination = partial / inside
+            destination.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file.locate(), destination)
+    if not (partial / "tex-chtml.js").is_file():
+        raise FileNotFoundError("the package sphinx-mathjax-offline holds no tex-chtml.js")
+    partial.rename(target)
+
+
+def write_entrance(app: Sphinx, exception: Exception | None) -> None:
+    """Let the folder itself open on the first page."""
+    if exception is None and app.builder.format == "html":
+        first = app.builder.get_target_uri(app.config.root_doc)
+        (Path(app.outdir) / "index.html").write_text(
+            "<!doctype html>\n<meta charset=utf-8>\n<title>BERTology, live</title>\n"
+            f'<meta http-equiv="refresh" content="0; url={first}">\n<a href="{first}">Open</a>\n',
+            encoding="utf-8",
+        )
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the extension."""
+    app.add_directive("run-cost", RunCost)
+    app.connect("env-get-outdated", reread_pages_run_again)
+    app.connect("doctree-resolved", check_page)
+    app.connect("html-page-context", drop_remote_scripts, priority=900)
+    app.connect("build-finished", copy_mathjax)
+    app.connect("build-finished", write_entrance)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,28 @@
+"""Text -> pieces -> words: alignment, token-budget batches, pooling."""
+
+from .align import Aligned, Text, TextPair, Word, WordList, align, align_all
+from .batches import Batch, in_order, make_batch, token_batches
+from .errors import AlignmentError, EmptyTextError, TextTooLongError, TextTypeError
+from .pool import pool_batch, pool_words
+from .split import split_words
+
+__all__ = [
+    "Aligned",
+    "AlignmentError",
+    "Batch",
+    "EmptyTextError",
+    "Text",
+    "TextPair",
+    "TextTooLongError",
+    "TextTypeError",
+    "Word",
+    "WordList",
+    "align",
+    "align_all",
+    "in_order",
+    "make_batch",
+    "pool_batch",
+    "pool_words",
+    "split_words",
+    "token_batches",
+]

@@ -1,0 +1,36 @@
+"""Masked questions: fillings, minimal pairs, pseudo-log-likelihood, surprisal."""
+
+from .errors import MaskCountError, TargetError, UnequalPairError
+from .fill import Filling, fill_mask, target_id, target_log_probs, target_ranks
+from .pairs import (
+    Preference,
+    compare_at_mask,
+    compare_sentences,
+    preference,
+    wilson_interval,
+)
+from .pll import PLL, Surprisal, pll, surprisal
+from .queries import Query, log_prob_of, read_queries
+
+__all__ = [
+    "PLL",
+    "Filling",
+    "MaskCountError",
+    "Preference",
+    "Query",
+    "Surprisal",
+    "TargetError",
+    "UnequalPairError",
+    "compare_at_mask",
+    "compare_sentences",
+    "fill_mask",
+    "log_prob_of",
+    "pll",
+    "preference",
+    "read_queries",
+    "surprisal",
+    "target_id",
+    "target_log_probs",
+    "target_ranks",
+    "wilson_interval",
+]

@@ -1,0 +1,1 @@
+"""Training: pretraining, fine-tuning and their schedules."""

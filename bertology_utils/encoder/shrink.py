@@ -37,8 +37,9 @@ class NoHeads(nn.Module):
 def _cut(linear: nn.Linear, keep: Tensor, dim: int) -> nn.Linear:
     """A new linear map with only the rows (dim 0) or columns (dim 1) in ``keep``."""
     weight = linear.weight.index_select(dim, keep)
-    # torch warns when it initialises a matrix without elements, hence the meta device.
-    new = nn.Linear(weight.shape[1], weight.shape[0], bias=linear.bias is not None, device="meta")
+    # Made of one element and filled after: torch warns when it initialises a matrix of none.
+    new = nn.Linear(1, 1, bias=linear.bias is not None)
+    new.out_features, new.in_features = weight.shape
     new.weight = nn.Parameter(weight.detach().clone(), linear.weight.requires_grad)
     if linear.bias is not None:
         bias = linear.bias.index_select(0, keep) if dim == 0 else linear.bias

@@ -1,0 +1,151 @@
+"""Tables, always escaped: light enough to travel in many states of an explorer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+
+from .display import Display
+
+
+def table(
+    rows: Sequence[Sequence[object]],
+    columns: Sequence[str],
+    *,
+    caption: str | None = None,
+    number_format: str = ".3g",
+) -> Display:
+    """Return an HTML table with the first column as row headers; every cell is escaped.
+
+    Args:
+        rows: one sequence per row, as long as ``columns``; floats are written in
+            ``number_format``, None leaves the cell empty.
+        columns: the column names.
+        caption: what the table shows.
+
+    Raises:
+        ValueError: a row is not as long as ``columns``.
+    """
+
+    def text(cell: object) -> str:
+        if cell is None:
+            return ""
+        return format(cell, number_format) if isinstance(cell, float) else str(cell)
+
+    body = []
+    for index, row in enumerate(rows):
+        if len(row) != len(columns):
+            raise ValueError(
+                f"row {index} of the table has {len(row)} cells for {len(columns)} columns"
+            )
+        first, *others = row
+        cells = "".join(f"<td>{escape(text(cell))}</td>" for cell in others)
+        body.append(f'<tr><th scope="row">{escape(text(first))}</th>{cells}</tr>')
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
+    html = (
+        f'<table class="bx-table">{_caption(caption)}<thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(body)}</tbody></table>"
+    )
+    return Display(html, _plain([columns, *([text(cell) for cell in row] for row in rows)]))
+
+
+def bar_table(
+    values: Mapping[str, float],
+    columns: tuple[str, str],
+    *,
+    caption: str | None = None,
+    full: float | None = None,
+    number_format: str = ".1%",
+) -> Display:
+    """Return a table of names, numbers and bars: a chart light enough for many states.
+
+    Args:
+        values: name -> number, at least 0.
+        columns: what the names and the numbers are.
+        caption: what the table shows.
+        full: the number whose bar is full; the largest one when not given.
+        number_format: format spec of the numbers.
+
+    Raises:
+        ValueError: there is nothing to show, or a number is negative or not finite.
+    """
+    for name, value in values.items():
+        if not math.isfinite(value) or value < 0:
+            raise ValueError(f"{name!r} is {value}; bars need finite numbers from 0 up")
+    if not values:
+        raise ValueError("there is nothing to show")
+    top = full if full is not None else max(values.values())
+    rows = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(format(value, number_format))}</td>'
+        f'<td class="bx-bar" aria-hidden="true"><span style="width:{_share(value, top):.0f}%">'
+        "</span></td></tr>"
+        for name, value in values.items()
+    )
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
+    html = (
+        f'<table class="bx-table">{_caption(caption)}<thead><tr>{head}'
+        f'<td class="bx-bar" aria-hidden="true"></td></tr></thead><tbody>{rows}</tbody></table>'
+    )
+    return Display(html, _plain([(k, format(v, number_format)) for k, v in values.items()]))
+
+
+def heat_table(
+    values: Sequence[Sequence[float]],
+    *,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    corner: str = "",
+    caption: str | None = None,
+    full: float = 1.0,
+    number_format: str = ".0%",
+) -> Display:
+    """Return a table whose cells are shaded by their numbers, for instance attention weights.
+
+    Args:
+        values: [R, C] numbers from 0 to ``full``; darker is more.
+        rows, columns: R and C labels.
+        corner: what rows and columns are, such as "from \\ to".
+        caption: what the table shows.
+        full: the number that is shaded in full.
+        number_format: format spec of the numbers.
+
+    Raises:
+        ValueError: the labels do not fit, or a number is not finite.
+    """
+    matrix = [[float(value) for value in row] for row in values]
+    if len(matrix) != len(rows) or any(len(row) != len(columns) for row in matrix):
+        raise ValueError(f"the values do not fit {len(rows)} row and {len(columns)} column labels")
+    if not all(math.isfinite(value) for row in matrix for value in row):
+        raise ValueError("a heat table needs finite numbers")
+    body = "".join(
+        f'<tr><th scope="row">{escape(name)}</th>'
+        + "".join(
+            f'<td style="--v:{_share(value, full):.0f}">{escape(format(value, number_format))}</td>'
+            for value in row
+        )
+        + "</tr>"
+        for name, row in zip(rows, matrix, strict=True)
+    )
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
+    html = (
+        f'<table class="bx-table bx-heat">{_caption(caption)}'
+        f"<thead><tr><td>{escape(corner)}</td>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )
+    plain = [
+        (name, *(format(v, number_format) for v in row))
+        for name, row in zip(rows, matrix, strict=True)
+    ]
+    return Display(html, _plain([(corner, *columns), *plain]))
+
+
+def _plain(rows: Iterable[Sequence[str]]) -> str:
+    return "\n".join("\t".join(row) for row in rows)
+
+
+def _share(value: float, full: float) -> float:
+    return 100 * min(1.0, max(0.0, value / full)) if full > 0 else 0.0
+
+
+def _caption(caption: str | None) -> str:
+    return f"<caption>{escape(caption)}</caption>" if caption else ""

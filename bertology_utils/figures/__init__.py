@@ -1,0 +1,27 @@
+"""Results into pictures: one style, a colour-blind-safe palette, alt text on everything.
+
+Every chart takes plain numbers or result objects (anything with ``value``, and optionally
+``interval`` and ``baselines``), draws the interval, names the baselines and marks the paper's
+number. Nothing here computes a result. :func:`show` makes the accessible, theme-following HTML.
+"""
+
+from .bar_charts import bars, grouped_bars
+from .chart import Chart
+from .line_charts import distributions, lines
+from .maps import heatmap, scatter
+from .points import Measured, Point, as_point
+from .showing import show
+
+__all__ = [
+    "Chart",
+    "Measured",
+    "Point",
+    "as_point",
+    "bars",
+    "distributions",
+    "grouped_bars",
+    "heatmap",
+    "lines",
+    "scatter",
+    "show",
+]

@@ -11,9 +11,37 @@ from bertology_utils.stimuli.grammar import (
     treebank,
 )
 from bertology_utils.stimuli.lexicon import Lexicon, LexiconError, core_lexicon, lexicon
+from bertology_utils.stimuli.pairs import (
+    AGREEMENT,
+    MASK,
+    PHENOMENA,
+    VERSIONS,
+    MinimalPair,
+    PairError,
+    minimal_pairs,
+)
+from bertology_utils.stimuli.perturb import (
+    PerturbError,
+    drop_argument,
+    nonsense,
+    shuffle_words,
+    truncate,
+)
 from bertology_utils.stimuli.trees import Gold, Sentence, Tree, Treebank, TreeError
 
 __all__ = [
+    "AGREEMENT",
+    "MASK",
+    "MinimalPair",
+    "PHENOMENA",
+    "PairError",
+    "PerturbError",
+    "VERSIONS",
+    "drop_argument",
+    "minimal_pairs",
+    "nonsense",
+    "shuffle_words",
+    "truncate",
     "CONSTRUCTIONS",
     "Gold",
     "Grammar",

@@ -72,8 +72,8 @@ class Clauses(Phrases):
             chance = 0.4
         if tam.progressive or tam.perfect or not self.draw.chance(chance):
             return None
-        options = [a for a in self.lexicon.adverbs_of("frequency")
-                   if not (tam.negated and a.lemma in ("never", "rarely", "sometimes"))]  # fmt: skip
+        barred = ("never", "rarely", "sometimes") if tam.negated else ()
+        options = [a for a in self.lexicon.adverbs_of("frequency") if a.lemma not in barred]
         if not options:
             return None
         adverb = self.fresh(options)
@@ -524,9 +524,8 @@ class Clauses(Phrases):
             self.note_roles(verb, leaf, head.head, obj.head if obj else None)
             return phrase("SBAR", ("nsubj", wh), (HEAD, phrase("S", (HEAD, vp))))
         verb = self.fresh(object_verbs)
-        # "The man that boy saw" would be read as "that boy", so a zero relative keeps to "the".
-        determiner = "the" if form == "object_zero" else None
-        subject = self.np(self.subjects_of(verb), determiner=determiner)
+        # "The man that boy saw" and "the man that that boy saw" are hard to read: keep to "the".
+        subject = self.np(self.subjects_of(verb), determiner="the")
         tam = self.tam(verb, tense)
         vp, _, leaf = self.predicate(subject, verb, tam)
         self.note_roles(verb, leaf, subject.head, head.head)

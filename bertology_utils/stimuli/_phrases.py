@@ -234,7 +234,8 @@ class Phrases:
         """A noun phrase over one of the candidate nouns, or a name or pronoun if they are people.
 
         ``embed`` > 0 attaches a relative clause nested that deep; ``definite`` keeps to "the",
-        "this", possessives and no adjective, as suits the subject of "is"; ``determiner`` fixes the determiner of an unmodified noun.
+        "this", possessives and no adjective, as suits the subject of "is"; ``determiner`` fixes
+        the determiner of an unmodified noun.
         """
         config = self.config
         people = any(noun.kind == "person" for noun in candidates)
@@ -311,7 +312,9 @@ class Phrases:
         return phrase("PP", ("case", Leaf(preposition, preposition, "ADP")), (HEAD, np.phrase))
 
     def plain_np(self, candidates: Sequence[Noun], number: str | None = None) -> NP:
-        """A short noun phrase with "the" or "a", for use inside other phrases."""
+        """A short noun phrase with "the" or "a"; asking for "plur" leaves out mass nouns."""
+        if number == "plur":
+            candidates = [n for n in candidates if n.plural]
         noun = self.fresh(candidates)
         number = number or self.pick_number(noun)
         options = ["the", "the", "the", "a"] if number == "sing" else ["the"]
@@ -356,6 +359,10 @@ class Phrases:
             ]
             if options:
                 bare = relation.preposition == "of" and options[0].kind in ("food", "drink")
+                if bare and number == "sing":  # "a box of apple" is not English
+                    options = [n for n in options if n.plural is None]
+                    if not options:
+                        return None
                 return self.pp(
                     relation.preposition,
                     self.bare_np(options, number) if bare else self.plain_np(options, number),

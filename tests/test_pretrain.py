@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 import torch
 from tiny import wordpiece_tokenizer
-from transformers import BertConfig, BertForPreTraining
+from transformers import AutoTokenizer, BertConfig, BertForPreTraining
 
 from bertology_utils.training import checkpoints, text
 from bertology_utils.training.checkpoints import CheckpointError
+from bertology_utils.training.export import TOKENIZER_FILES, export_model
 from bertology_utils.training.masking import BERT_80_10_10, MaskingScheme, apply_masking
 from bertology_utils.training.pretrain import (
     PretrainConfig,
@@ -404,3 +405,35 @@ def test_schedule_warms_up_holds_and_decays():
 def test_impossible_plans_raise(wrong):
     with pytest.raises(ValueError):
         PretrainConfig(**{**CONFIG.__dict__, **wrong})
+
+
+# --- export ------------------------------------------------------------------------------
+
+
+def test_exported_folder_loads_with_plain_transformers(tokenizer, tmp_path):
+    model = tiny_model(tokenizer).eval()
+    out = export_model(model, tokenizer, tmp_path / "model")
+    (out / "README.md").write_text("card")
+    export_model(model, tokenizer, out)
+    assert (out / "README.md").read_text() == "card"
+    names = {p.name for p in out.iterdir()}
+    assert names == {"README.md", "config.json", "model.safetensors", *TOKENIZER_FILES}
+    back = BertForPreTraining.from_pretrained(out, dtype=torch.float32).eval()
+    assert back.config.hidden_dropout_prob == 0.1 and model.config.hidden_dropout_prob == 0.0
+    fast = AutoTokenizer.from_pretrained(out)
+    inputs = fast("the cat sat on the [MASK] .", return_tensors="pt")
+    assert inputs["input_ids"].tolist() == [tokenizer("the cat sat on the [MASK] .")["input_ids"]]
+    with torch.no_grad():
+        a, b = model(**inputs), back(**inputs)
+    assert torch.allclose(a.prediction_logits, b.prediction_logits, atol=5e-3)
+    assert torch.allclose(a.seq_relationship_logits, b.seq_relationship_logits, atol=5e-3)
+    assert next(model.parameters()).dtype == torch.float32
+
+
+def test_weights_that_do_not_fit_are_not_exported(tokenizer, tmp_path):
+    model = tiny_model(tokenizer)
+    with torch.no_grad():
+        model.bert.pooler.dense.weight[0, 0] = float("nan")
+    with pytest.raises(ValueError, match="pooler"):
+        export_model(model, tokenizer, tmp_path / "model")
+    assert not (tmp_path / "model").exists()

@@ -16,7 +16,7 @@ import argparse
 import json
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from torch.nn import functional as F
 from tqdm.auto import tqdm
 from transformers import AutoTokenizer, BertConfig, BertForPreTraining
 
+from ..encoder import evaluating
 from . import checkpoints, text
 from .masking import ALWAYS_MASK, MaskingScheme, apply_masking
 
@@ -220,13 +221,15 @@ def closed_form_head(
 class HeldOut:
     """Held-out results: MLM accuracy and loss (nats) at [MASK]ed positions, NSP accuracy.
 
-    ``by_source`` maps source names to MLM accuracy; ``n`` counts predictions.
+    ``by_source`` maps source names to MLM accuracy; ``n`` counts pieces predicted and ``nsp_n``
+    pairs judged.
     """
 
     mlm_accuracy: float
     mlm_loss: float
     nsp_accuracy: float
     n: int
+    nsp_n: int
     by_source: dict[str, float]
 
 
@@ -248,30 +251,34 @@ def held_out_batches(
     return fixed
 
 
+Scorer = Callable[[MaskedBatch], tuple[torch.Tensor, torch.Tensor | None]]
+
+
 @torch.no_grad()
-def evaluate(heads: torch.nn.Module, fixed: dict[str, list[MaskedBatch]], device) -> HeldOut:
-    """Score a model on :func:`held_out_batches`; restores the train/eval mode."""
-    was_training = heads.training
-    heads.eval()
+def evaluate(score: Scorer, fixed: dict[str, list[MaskedBatch]], device) -> HeldOut:
+    """Score a model on :func:`held_out_batches`.
+
+    ``score`` maps a batch to MLM logits [n, vocabulary] and NSP logits [B, 2] (None where the
+    model has no such head), in evaluation mode. NSP accuracy is NaN without labelled rows.
+    """
     right = loss = n = nsp_right = nsp_n = 0.0
     by_source: dict[str, float] = {}
-    try:
-        for name, batches in fixed.items():
-            hits = count = 0.0
-            for batch in (b.to(device) for b in batches):
-                mlm, nsp = heads(batch)
-                hits += float((mlm.argmax(-1) == batch.targets).sum())
-                loss += float(F.cross_entropy(mlm.float(), batch.targets, reduction="sum"))
-                count += len(batch.targets)
-                labelled = batch.nsp_labels >= 0
+    for name, batches in fixed.items():
+        hits = count = 0.0
+        for batch in (b.to(device) for b in batches):
+            mlm, nsp = score(batch)
+            hits += float((mlm.argmax(-1) == batch.targets).sum())
+            loss += float(F.cross_entropy(mlm.float(), batch.targets, reduction="sum"))
+            count += len(batch.targets)
+            labelled = batch.nsp_labels >= 0
+            if nsp is not None:
                 nsp_right += float((nsp.argmax(-1) == batch.nsp_labels)[labelled].sum())
                 nsp_n += float(labelled.sum())
-            by_source[name] = hits / count
-            right += hits
-            n += count
-    finally:
-        heads.train(was_training)
-    return HeldOut(right / n, loss / n, nsp_right / max(nsp_n, 1.0), int(n), by_source)
+        by_source[name] = hits / count
+        right += hits
+        n += count
+    nsp_accuracy = nsp_right / nsp_n if nsp_n else math.nan
+    return HeldOut(right / n, loss / n, nsp_accuracy, int(n), int(nsp_n), by_source)
 
 
 def parameter_groups(model: torch.nn.Module, weight_decay: float) -> list[dict]:
@@ -380,7 +387,8 @@ def pretrain(
                 window = {"mlm": 0.0, "nsp": 0.0, "tokens": 0, "n": 0}
                 window["time"] = time.perf_counter()
             if fixed and (step % evaluate_every == 0 or last):
-                result = evaluate(heads, fixed, device)
+                with evaluating(heads):
+                    result = evaluate(heads, fixed, device)
                 if main:
                     _write(log, {"step": step, "held_out": asdict(result)})
                 window["time"] = time.perf_counter()

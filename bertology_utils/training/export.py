@@ -1,0 +1,87 @@
+"""From a training checkpoint to a folder that plain transformers loads.
+
+Command line::
+
+    python -m bertology_utils.training.export RUN/step-N --init START --out FOLDER
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from transformers import AutoTokenizer, BertForPreTraining, BertTokenizer
+
+from . import checkpoints
+from .pretrain import initial_model
+
+#: files that a fast tokenizer needs; the vocabulary is inside tokenizer.json
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
+DROPOUT = 0.1
+
+
+def export_model(
+    model: BertForPreTraining, tokenizer, out: str | Path, *, dtype: torch.dtype = torch.float16
+) -> Path:
+    """Write weights (safetensors, ``dtype``), configuration and tokenizer to a folder.
+
+    Replaces those files of an existing folder and leaves others, such as a model card, alone.
+    Dropout, off in pretraining, goes back to BERT's 0.1 for whoever fine-tunes. Tied matrices
+    are stored once. Files appear complete or not at all.
+
+    Raises:
+        ValueError: a weight that is not finite, or too large for ``dtype``.
+    """
+    out = Path(out)
+    limit = torch.finfo(dtype).max
+    for name, parameter in model.named_parameters():
+        if not torch.isfinite(parameter).all() or parameter.abs().max() > limit:
+            raise ValueError(f"weight {name!r} does not fit {dtype}")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent) as scratch:
+        # A copy, so that the model in hand keeps its precision and its dropout.
+        small = BertForPreTraining(copy.deepcopy(model.config)).to(dtype)
+        small.load_state_dict(model.state_dict())
+        small.tie_weights()
+        small.config.hidden_dropout_prob = small.config.attention_probs_dropout_prob = DROPOUT
+        small.save_pretrained(scratch)
+        plain_tokenizer(tokenizer, model.config.max_position_embeddings).save_pretrained(scratch)
+        out.mkdir(exist_ok=True)
+        for name in ("model.safetensors", "config.json", *TOKENIZER_FILES):
+            (Path(scratch) / name).chmod(0o644)
+            shutil.move(Path(scratch) / name, out / name)
+    return out
+
+
+def plain_tokenizer(tokenizer, max_length: int) -> BertTokenizer:
+    """BERT's tokenizer over the same vocabulary, without the settings of another use.
+
+    Sentence-embedding tokenizers come with truncation at 128 pieces and padding switched on.
+    """
+    lowercase = bool(tokenizer.init_kwargs.get("do_lower_case", True))
+    return BertTokenizer(
+        vocab=tokenizer.get_vocab(), do_lower_case=lowercase, model_max_length=max_length
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Command line of the module; see ``--help``."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bertology_utils.training.export", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument("checkpoint", type=Path, help="a step-N folder of a run")
+    parser.add_argument("--init", required=True, help="folder the run started from")
+    parser.add_argument("--out", required=True, type=Path)
+    args = parser.parse_args(argv)
+    model = initial_model(args.init, None, seed=0)
+    checkpoints.load_weights(args.checkpoint, model)
+    export_model(model, AutoTokenizer.from_pretrained(args.init), args.out)
+
+
+if __name__ == "__main__":
+    main()

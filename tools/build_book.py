@@ -47,7 +47,7 @@ def _build(root: Path, jobs: int) -> int:
     if failures:
         print(f"\n{len(failures)} chapter(s) failed; no pages were made.", file=sys.stderr)
         return 1
-    store.fill_jupyter_cache(executed)
+    store.fill_jupyter_cache(book, executed)
     store.remove_old_stores()
     say("Making the pages ...")
     ran = time.perf_counter()

@@ -30,6 +30,7 @@ import nbformat
 import psutil
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
+from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbclient.util import ensure_async
@@ -102,7 +103,14 @@ class Store:
             meta = notebook.metadata["bertology_run"]
             run = Run(**{field.name: meta[field.name] for field in fields(Run)})
             sound = meta["outputs_digest"] == _outputs_digest(notebook)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+            nbformat.ValidationError,
+        ):
             return None
         return (notebook, run) if sound and run.key == key else None
 
@@ -119,12 +127,23 @@ class Store:
         table = {run.docname: asdict(run) for run in runs}
         _write_whole(self.summary, json.dumps(table, indent=1, sort_keys=True) + "\n")
 
-    def fill_jupyter_cache(self, executed: Mapping[Chapter, nbformat.NotebookNode]) -> None:
-        """Hand all outputs to the cache that Sphinx reads; built anew, so it is never stale."""
+    def fill_jupyter_cache(
+        self, book: Book, executed: Mapping[Chapter, nbformat.NotebookNode]
+    ) -> None:
+        """Hand all outputs to the cache that Sphinx reads; built anew, so it is never stale.
+
+        Sphinx looks a page up by its code and its cells' settings. Alt texts and captions are
+        settings that may have changed since the run, so the outputs are put into today's source.
+        """
         shutil.rmtree(self.jupyter_cache, ignore_errors=True)
         cache = get_cache(self.jupyter_cache)
-        for chapter, notebook in executed.items():
-            seconds = notebook.metadata["bertology_run"]["seconds"]
+        for chapter, ran in executed.items():
+            notebook = chapter.notebook(book)
+            for cell, done in zip(_code_cells(notebook), _code_cells(ran), strict=True):
+                cell.outputs = done.outputs
+                cell.execution_count = done.execution_count
+            notebook.metadata["language_info"] = ran.metadata["language_info"]
+            seconds = ran.metadata["bertology_run"]["seconds"]
             bundle = CacheBundleIn(
                 notebook, str(chapter.path), data={"execution_seconds": seconds}
             )
@@ -273,18 +292,27 @@ def _run_chapter(
     client = NotebookClient(
         notebook,
         timeout=book.cell_timeout,
-        kernel_name=notebook.metadata.get("kernelspec", {}).get("name", "python3"),
         # A page has no kernel behind it: widgets show the static form they bring themselves.
         store_widget_state=False,
+        # Times inside the cells would make Sphinx take the page for another one.
+        record_timing=False,
         on_notebook_start=started,
         on_cell_execute=entered,
         on_cell_executed=ran,
     )
     begin = time.perf_counter()
     try:
-        # An empty folder: a chapter must not depend on, or litter, the folder it runs in.
-        with tempfile.TemporaryDirectory(prefix="bertology-") as cwd:
-            client.execute(cwd=cwd, env=_kernel_environment(store, chapter, results))
+        with tempfile.TemporaryDirectory(prefix="bertology-") as folder:
+            # An empty folder: a chapter must not depend on, or litter, the folder it runs in.
+            cwd = Path(folder, "work")
+            cwd.mkdir()
+            client.km = AsyncKernelManager(
+                kernel_name=notebook.metadata.get("kernelspec", {}).get("name", "python3"),
+                # Sockets in a private folder: no ports to clash, and nobody else can listen.
+                transport="ipc",
+                ip=str(Path(folder, "socket")),
+            )
+            client.execute(cwd=str(cwd), env=_kernel_environment(book, store, chapter, results))
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         raise ChapterFailed(_describe(book, chapter, notebook, seen["cell"], error)) from error
     finally:
@@ -304,7 +332,9 @@ def _run_chapter(
     return notebook, run
 
 
-def _kernel_environment(store: Store, chapter: Chapter, results: Path) -> dict[str, str]:
+def _kernel_environment(
+    book: Book, store: Store, chapter: Chapter, results: Path
+) -> dict[str, str]:
     """Return the environment of a kernel: one thread, the book's own settings, no network."""
     environment = {
         **os.environ,
@@ -312,6 +342,8 @@ def _kernel_environment(store: Store, chapter: Chapter, results: Path) -> dict[s
         **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
         "TOKENIZERS_PARALLELISM": "false",
         "PYTHONHASHSEED": "0",
+        # This checkout's package, whatever else the environment may hold under that name.
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(book.root), os.environ.get("PYTHONPATH")])),
         # Neither the reader's IPython profile nor another installed kernel may change the book.
         "IPYTHONDIR": str(store.parent.parent / "ipython"),
         "JUPYTER_PREFER_ENV_PATH": "1",
@@ -341,7 +373,7 @@ def _describe(
     book: Book, chapter: Chapter, notebook: nbformat.NotebookNode, index: int, error: Exception
 ) -> str:
     number = sum(cell.cell_type == "code" for cell in notebook.cells[: index + 1])
-    line = notebook.metadata["source_map"][index] + 1
+    line = notebook.metadata["source_map"][index]
     place = f"{chapter.path.relative_to(book.root)}, code cell {number} (line {line})"
     if isinstance(error, DeadKernelError):
         text = (
@@ -353,8 +385,12 @@ def _describe(
     return f"{place}\n{text}"
 
 
+def _code_cells(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
 def _outputs_digest(notebook: nbformat.NotebookNode) -> str:
-    cells = [[c.source, c.get("outputs", []), c.metadata] for c in notebook.cells]
+    cells = [[cell.source, cell.outputs] for cell in _code_cells(notebook)]
     return _digest(json.dumps(cells, sort_keys=True))
 
 

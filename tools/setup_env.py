@@ -50,7 +50,7 @@ def pip(*arguments):
     """Run the environment's own pip; end with one line when it fails."""
     command = [PYTHON, "-m", "pip", "--disable-pip-version-check", "install"] + list(arguments)
     if subprocess.call(command, cwd=ROOT) != 0:
-        fail("The packages could not be installed (see above). Run the same command again to retry.")
+        fail("The packages could not be installed (see above). Run the same command to try again.")
 
 
 def create():

@@ -73,12 +73,13 @@ def reread_pages_run_again(
 
 def check_page(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Warn about figures nobody can hear and widgets nobody can use."""
-    for image in doctree.findall(nodes.image):
+    for number, image in enumerate(doctree.findall(nodes.image), start=1):
         if not image.get("alt", "").strip():
             LOGGER.warning(
-                "this figure has no alt text; give the cell `mystnb: {image: {alt: ...}}` "
-                "or the image an alt option",
-                location=image,
+                "image %d of this page has no alt text; give its cell "
+                "`mystnb: {image: {alt: ...}}`, or the directive an alt option",
+                number,
+                location=docname,
                 type="bertology",
                 subtype="alt",
             )
@@ -86,22 +87,22 @@ def check_page(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         if WIDGET_VIEW in raw.astext():
             LOGGER.warning(
                 "a widget without a static form (text/html) would be an empty box on this page",
-                location=raw,
+                location=docname,
                 type="bertology",
                 subtype="widget",
             )
 
 
-def drop_remote_scripts(
-    app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None
-) -> None:
-    """Leave out the theme's loader for live cells: it exists to fetch code from another host."""
-    context["script_files"] = [
-        script
-        for script in context["script_files"]
-        if "thebe" not in str(script.filename or "")
-        and "THEBE_JS_URL" not in str(script.attributes.get("body", ""))
-    ]
+def switch_off_live_cells(app: Sphinx) -> None:
+    """Silence the extension for live cells, which Jupyter Book always loads.
+
+    It puts a loader for code on another host, and the address of somebody else's repository,
+    into every page, even where no page has live cells.
+    """
+    for listeners in app.events.listeners.values():
+        listeners[:] = [item for item in listeners if item.handler.__module__ != "sphinx_thebe"]
+    styles = app.registry.css_files
+    styles[:] = [(name, options) for name, options in styles if name != "sphinx-thebe.css"]
 
 
 def copy_mathjax(app: Sphinx, exception: Exception | None) -> None:
@@ -142,10 +143,10 @@ def write_entrance(app: Sphinx, exception: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the extension."""
+    switch_off_live_cells(app)
     app.add_directive("run-cost", RunCost)
     app.connect("env-get-outdated", reread_pages_run_again)
     app.connect("doctree-resolved", check_page)
-    app.connect("html-page-context", drop_remote_scripts, priority=900)
     app.connect("build-finished", copy_mathjax)
     app.connect("build-finished", write_entrance)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

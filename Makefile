@@ -1,0 +1,51 @@
+# BERTology, live. `make` alone lists the targets.
+
+# The first Python that is new enough; override with: make PYTHON=/path/to/python3 book
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+  "$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
+PORT ?= 8000
+RUN = .venv/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help env book test serve notebooks lab lint browser-test check clean distclean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-14s %s\n", $$1, $$2}'
+
+env:  ## create .venv with the pinned packages (every target does this when needed)
+	@if [ -z "$(PYTHON)" ]; then echo "BERTology, live needs Python 3.11 or newer and found none; install it or run: make PYTHON=/path/to/python3 book" >&2; exit 1; fi
+	@"$(PYTHON)" tools/setup_env.py
+
+book: env  ## run every chapter on the model and build the pages
+	@$(RUN) -m tools.build_book
+
+test: env  ## run the unit tests
+	@$(RUN) -m pytest
+
+serve: book  ## build, then serve the book on this machine (PORT=8000)
+	@echo "Serving http://127.0.0.1:$(PORT)/ (stop with Ctrl-C)"
+	@$(RUN) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT) || [ $$? -eq 130 ]
+
+notebooks: env  ## write every chapter as a runnable .ipynb into notebooks/
+	@$(RUN) -m tools.export_notebooks
+
+lab: notebooks  ## open the notebooks in JupyterLab (installed on first use)
+	@$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements-lab.txt
+	@$(RUN) -m jupyterlab --notebook-dir=notebooks
+
+lint: env  ## check style
+	@$(RUN) -m ruff check .
+
+check: book  ## check the built book: pages, links, figures, downloads
+	@$(RUN) -m pytest -m book
+
+browser-test: book  ## open the built book in Chromium (needs chromium on PATH)
+	@$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements-browser.txt
+	@$(RUN) -m pytest -m browser
+
+clean:  ## remove everything built; the environment stays
+	@rm -rf _build notebooks
+	@find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
+
+distclean: clean  ## also remove the environment
+	@rm -rf .venv

@@ -1,0 +1,197 @@
+"""The built book is whole: pages, links, figures, downloads, nothing from elsewhere.
+
+Reads ``_build/html`` as ``make book`` left it; run with ``make check``.
+"""
+
+import json
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from tools.chapters import environment_digest, read_book
+
+ROOT = Path(__file__).resolve().parent.parent
+HTML = ROOT / "_build" / "html"
+
+pytestmark = pytest.mark.book
+
+# What a browser fetches by itself, as opposed to what a reader may follow.
+_FETCHED = {
+    ("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("video", "src"),
+    ("audio", "src"), ("embed", "src"), ("object", "data"), ("link", "href"), ("image", "href"),
+    ("use", "href"), ("input", "src"), ("track", "src"), ("video", "poster"),
+}  # fmt: skip
+_CSS_URL = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]([^'\"]+)")
+_LINK_KINDS_NOT_FETCHED = {"canonical", "author", "next", "prev", "index", "search", "alternate"}
+
+
+@dataclass
+class Page(HTMLParser):
+    """What one HTML file refers to."""
+
+    path: Path
+    fetched: list[str] = field(default_factory=list)
+    followed: list[str] = field(default_factory=list)
+    anchors: set[str] = field(default_factory=set)
+    images: list[tuple[str, str | None]] = field(default_factory=list)
+    srcdocs: list[str] = field(default_factory=list)
+    classes: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self._in_style = False
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attributes}
+        self.anchors.update(filter(None, (values.get("id"), values.get("name"))))
+        self.classes.update(values.get("class", "").split())
+        self._in_style = tag == "style"
+        if tag == "img":
+            self.images.append((values.get("src", ""), values.get("alt")))
+        if tag == "iframe" and "srcdoc" in values:
+            self.srcdocs.append(values["srcdoc"])
+        for name, value in values.items():
+            if name == "srcset":
+                self.fetched += [part.split()[0] for part in value.split(",") if part.strip()]
+            elif name == "style":
+                self._css(value)
+            elif tag == "link" and set(values.get("rel", "").split()) & _LINK_KINDS_NOT_FETCHED:
+                continue
+            elif (tag, name.removeprefix("xlink:")) in _FETCHED:
+                self.fetched.append(value)
+            elif tag in {"a", "area"} and name == "href":
+                self.followed.append(value)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "style":
+            self._in_style = False
+
+    def handle_data(self, data: str) -> None:
+        if self._in_style:
+            self._css(data)
+
+    def _css(self, text: str) -> None:
+        self.fetched += [first or second for first, second in _CSS_URL.findall(text)]
+
+
+@cache
+def page(path: Path) -> Page:
+    parsed = Page(path)
+    parsed.feed(path.read_text(encoding="utf-8"))
+    return parsed
+
+
+@cache
+def html_files() -> tuple[Path, ...]:
+    assert (HTML / "index.html").is_file(), "there is no book; run: make book"
+    return tuple(p for p in sorted(HTML.rglob("*.html")) if "_static" not in p.parts)
+
+
+def target_of(source: Path, address: str) -> tuple[Path, str] | None:
+    """Return the file and anchor an address leads to, or None if it leads out of the book."""
+    parts = urlsplit(address)
+    if parts.scheme or parts.netloc:
+        return None
+    path = source if not parts.path else source.parent / unquote(parts.path)
+    return path.resolve(), unquote(parts.fragment)
+
+
+@pytest.fixture(scope="module")
+def book():
+    return read_book(ROOT)
+
+
+def test_the_book_was_built_to_the_end(book):
+    assert not (ROOT / "_build" / "pages-unfinished").exists()
+
+
+def test_every_page_of_the_contents_was_made(book):
+    for docname in book.pages:
+        text = (HTML / f"{docname}.html").read_text(encoding="utf-8")
+        assert "<h1>" in text, docname
+
+
+def test_every_chapter_was_run_by_this_version_of_the_code(book):
+    store = ROOT / "_build" / "executed" / environment_digest(ROOT)[:16]
+    runs = json.loads((store / "executions.json").read_text())
+    for chapter in book.chapters:
+        run = runs[chapter.docname]
+        assert run["code_cells"] > 0, chapter.docname
+        assert run["seconds"] > 0 and run["peak_memory_mb"] > 0, chapter.docname
+
+
+def test_every_address_inside_the_book_leads_somewhere():
+    broken = []
+    for path in html_files():
+        for address in page(path).fetched + page(path).followed:
+            found = target_of(path, address)
+            if found is None:
+                continue
+            target, anchor = found
+            if not target.is_relative_to(HTML) or not target.is_file():
+                broken.append(f"{path.relative_to(HTML)}: {address}")
+            elif anchor and target.suffix == ".html" and anchor not in page(target).anchors:
+                broken.append(f"{path.relative_to(HTML)}: no anchor {address}")
+    assert not broken
+
+
+def test_every_file_named_in_a_style_sheet_is_there():
+    broken = []
+    for path in sorted(HTML.rglob("*.css")):
+        for first, second in _CSS_URL.findall(path.read_text(encoding="utf-8")):
+            address = first or second
+            if address.startswith(("data:", "#")):
+                continue
+            found = target_of(path, address)
+            if found is None or not found[0].is_file():
+                broken.append(f"{path.relative_to(HTML)}: {address}")
+    assert not broken
+
+
+def test_no_page_fetches_anything_from_another_host():
+    remote = []
+    for path in html_files():
+        documents = [page(path)]
+        for srcdoc in page(path).srcdocs:
+            inner = Page(path)
+            inner.feed(srcdoc)
+            documents.append(inner)
+        for document in documents:
+            for address in document.fetched:
+                parts = urlsplit(address)
+                if parts.netloc or parts.scheme not in {"", "data", "blob"}:
+                    remote.append(f"{path.relative_to(HTML)}: {address}")
+    assert not remote
+
+
+def test_every_image_says_what_it_shows():
+    silent = []
+    for path in html_files():
+        for source, alt in page(path).images:
+            if not alt or not alt.strip() or alt.strip() == source or "_images/" in alt:
+                silent.append(f"{path.relative_to(HTML)}: {source}")
+    assert not silent
+
+
+def test_no_page_shows_an_error_or_a_warning_of_the_code(book):
+    for chapter in book.chapters:
+        classes = page(HTML / f"{chapter.docname}.html").classes
+        assert "stderr" not in classes, f"{chapter.docname} prints to stderr"
+        assert "traceback" not in classes, f"{chapter.docname} shows a traceback"
+
+
+def test_no_page_holds_a_widget_without_its_static_form():
+    for path in html_files():
+        text = path.read_text(encoding="utf-8")
+        assert "application/vnd.jupyter.widget-view+json" not in text, path.relative_to(HTML)
+
+
+def test_every_page_can_be_searched(book):
+    index = (HTML / "searchindex.js").read_text(encoding="utf-8")
+    names = json.loads(re.search(r'"docnames":(\[[^\]]*\])', index)[1])
+    assert set(book.pages) <= set(names)

@@ -1,0 +1,136 @@
+"""The files around the code: pins, contents, bibliography, commands and citation agree."""
+
+import re
+import subprocess
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+from pybtex.database import parse_file
+
+from tools.chapters import read_book
+
+ROOT = Path(__file__).resolve().parent.parent
+PIN_FILES = ("requirements.txt", "requirements-browser.txt", "requirements-lab.txt")
+
+
+def tracked_files() -> list[Path]:
+    listing = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True
+    )
+    if listing.returncode != 0:
+        pytest.skip("not a git checkout")
+    return [path for name in listing.stdout.split("\0") if name and (path := ROOT / name).is_file()]
+
+
+def pins(name: str) -> dict[str, Requirement]:
+    lines = [line.strip() for line in (ROOT / name).read_text().splitlines()]
+    found = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    return {canonicalize_name(requirement.name): requirement for requirement in found}
+
+
+@pytest.mark.parametrize("name", PIN_FILES)
+def test_every_requirement_is_pinned_to_one_version(name):
+    for requirement in pins(name).values():
+        assert re.fullmatch(r"==[^*,]+", str(requirement.specifier)), str(requirement)
+
+
+def test_the_pin_files_do_not_contradict_each_other():
+    base = pins("requirements.txt")
+    for name in PIN_FILES[1:]:
+        assert not base.keys() & pins(name).keys()
+
+
+def test_the_pins_meet_what_the_package_declares():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    pinned = pins("requirements.txt")
+    for line in project["dependencies"]:
+        declared = Requirement(line)
+        pin = pinned[canonicalize_name(declared.name)]
+        (only,) = pin.specifier
+        assert declared.specifier.contains(only.version), f"{pin} does not meet {declared}"
+
+
+def test_installed_versions_are_the_pinned_ones():
+    wrong = []
+    for name, pin in pins("requirements.txt").items():
+        (only,) = pin.specifier
+        # torch's builds carry a local part, such as +cpu, that a pin leaves open.
+        installed = Version(metadata.version(name)).public
+        if installed != Version(only.version).public:
+            wrong.append(f"{name} {installed}, pinned {only.version}")
+    assert not wrong
+
+
+def test_every_page_of_the_contents_exists_and_every_chapter_is_in_them():
+    book = read_book(ROOT)
+    assert len(set(book.pages)) == len(book.pages)
+    on_disk = {
+        path.relative_to(ROOT).with_suffix("").as_posix() for path in ROOT.glob("chapters/*.md")
+    }
+    assert on_disk <= set(book.pages)
+    assert {chapter.docname for chapter in book.chapters} >= on_disk
+
+
+def test_every_work_in_the_bibliography_can_be_found():
+    library = parse_file(str(ROOT / "references.bib"))
+    assert len(library.entries) >= 20
+    dois = []
+    for key, entry in library.entries.items():
+        fields = entry.fields
+        assert {"title", "year"} <= {name.lower() for name in fields}, key
+        assert entry.persons, f"{key} has no author"
+        doi, eprint, url = (fields.get(name) for name in ("doi", "eprint", "url"))
+        assert doi or eprint or url, f"{key} has no doi, eprint or url"
+        assert not doi or re.fullmatch(r"10\.\d{4,}/\S+", doi), f"{key}: {doi}"
+        if eprint and fields.get("archiveprefix", "").lower() == "arxiv":
+            assert re.fullmatch(r"\d{4}\.\d{4,5}|[a-z-]+/\d{7}", eprint), f"{key}: {eprint}"
+        dois += [doi.lower()] if doi else []
+    assert len(set(dois)) == len(dois), "two entries share a doi"
+
+
+def test_the_pages_cite_only_works_in_the_bibliography():
+    known = set(parse_file(str(ROOT / "references.bib")).entries)
+    for docname in read_book(ROOT).pages:
+        text = (ROOT / f"{docname}.md").read_text(encoding="utf-8")
+        for keys in re.findall(r"\{cite:?[a-z]*\}`([^`]+)`", text):
+            for key in keys.split(","):
+                assert key.strip() in known, f"{docname} cites {key.strip()}"
+
+
+def test_the_readme_names_only_commands_that_exist():
+    makefile = (ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"^([a-z-]+):", makefile, flags=re.MULTILINE))
+    named = set(re.findall(r"\bmake ([a-z-]+)", (ROOT / "README.md").read_text()))
+    assert {"book", "test", "serve", "notebooks", "clean"} <= named <= targets
+
+
+def test_the_citation_file_is_complete():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert {"cff-version", "message", "title", "authors", "version", "license"} <= citation.keys()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert citation["version"] == project["version"]
+    assert citation["license"] == project["license"] == "MIT"
+    assert "MIT License" in (ROOT / "LICENSE").read_text()
+
+
+def test_no_file_names_a_folder_of_one_machine():
+    # Written in parts, so that this file does not name them either.
+    machine_local = re.compile("/" + r"(?:work|root|tmp|home|Users)/[A-Za-z0-9_.-]+")
+    for path in tracked_files():
+        if path.suffix in {".safetensors", ".png", ".onnx", ".xz"} or path.parent.name == "vendor":
+            continue
+        text = path.read_text(encoding="utf-8")
+        found = machine_local.search(text)
+        assert not found, f"{path.relative_to(ROOT)} names {found[0]}"
+
+
+def test_no_weights_or_code_in_a_format_that_runs_when_loaded():
+    unsafe = {".pt", ".pth", ".bin", ".pkl", ".pickle", ".joblib"}
+    for path in tracked_files():
+        assert path.suffix not in unsafe, path

@@ -1,0 +1,185 @@
+"""From a measurement to a verdict, by the rule that the claim declared beforehand.
+
+A rule speaks about the measured value, its 95% interval and its baselines. For all kinds:
+
+* *replicates*: the whole interval is where the claim puts the value;
+* *partly*: the value is there, but the interval reaches out of it (or was not estimated, and the
+  rule does not call the quantity ``exact``);
+* *does not*: the value itself is elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import MissingBaselineError
+from .measurement import Measurement
+
+REPLICATES = "replicates"
+PARTLY = "partly"
+DOES_NOT = "does not"
+NOT_TESTABLE = "not testable on this model"
+VERDICTS = (REPLICATES, PARTLY, DOES_NOT, NOT_TESTABLE)
+
+#: Keys each kind of rule needs beside ``kind`` (``min_n`` and ``exact`` are open to all).
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "above_baseline": ("baselines",),
+    "below_baseline": ("baselines",),
+    "near_baseline": ("baselines", "tolerance"),
+    "above": ("threshold",),
+    "below": ("threshold",),
+    "direction": ("expected",),
+    "equal": ("target", "tolerance"),
+    "interval": ("low", "high"),
+}
+OPTIONAL: Mapping[str, tuple[str, ...]] = {
+    "above_baseline": ("margin",),
+    "below_baseline": ("margin",),
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One of :data:`VERDICTS`, and the comparison that led to it."""
+
+    word: str
+    because: str
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Where a claim puts the measured value.
+
+    Kinds: ``above_baseline`` / ``below_baseline`` (beyond every named baseline by ``margin``),
+    ``near_baseline`` (within ``tolerance`` of all), ``above`` / ``below`` (a ``threshold``),
+    ``direction`` (an effect that is ``expected`` to be positive or negative), ``equal`` (within
+    ``tolerance`` of ``target``), ``interval`` (between ``low`` and ``high``).
+
+    ``min_n``: fewer items than this and the model cannot be judged. ``exact``: the quantity is
+    computed, not sampled, so that its interval is the value itself.
+    """
+
+    kind: str
+    baselines: tuple[str, ...] = ()
+    margin: float = 0.0
+    tolerance: float = 0.0
+    threshold: float = 0.0
+    target: float = 0.0
+    low: float = -math.inf
+    high: float = math.inf
+    expected: str = ""
+    min_n: int = 1
+    exact: bool = False
+
+    @classmethod
+    def parse(cls, raw: Mapping[str, Any]) -> Rule:
+        """Build a rule from its YAML form.
+
+        Raises:
+            ValueError: unknown kind, a key missing or not meant for this kind.
+        """
+        given = dict(raw)
+        kind = given.pop("kind", None)
+        if kind not in KINDS:
+            raise ValueError(f"unknown kind of rule {kind!r}; known: {', '.join(KINDS)}")
+        missing = set(KINDS[kind]) - set(given)
+        extra = set(given) - set(KINDS[kind]) - set(OPTIONAL.get(kind, ())) - {"min_n", "exact"}
+        if missing or extra:
+            raise ValueError(f"rule {kind}: missing {sorted(missing)}, not meant {sorted(extra)}")
+        if "baselines" in given:
+            given["baselines"] = tuple(given["baselines"])
+            if not given["baselines"]:
+                raise ValueError(f"rule {kind}: no baselines named")
+        if given.get("expected", "positive") not in ("positive", "negative"):
+            raise ValueError(f"rule {kind}: expected is {given['expected']!r}")
+        rule = cls(kind=kind, **given)
+        if rule.low > rule.high or min(rule.tolerance, rule.margin) < 0 or rule.min_n < 1:
+            raise ValueError(f"rule {kind}: an empty range, negative width or min_n below 1")
+        return rule
+
+    def region(self, baselines: Mapping[str, float]) -> tuple[float, float]:
+        """The (low, high) range in which the claim puts the value, given measured baselines.
+
+        Raises:
+            MissingBaselineError: a baseline of the rule is not there.
+        """
+        for name in self.baselines:
+            if name not in baselines:
+                have = ", ".join(sorted(baselines)) or "none"
+                raise MissingBaselineError(f"the baseline {name!r} was not measured (have: {have})")
+        levels = [baselines[name] for name in self.baselines]
+        match self.kind:
+            case "above_baseline":
+                return max(levels) + self.margin, math.inf
+            case "below_baseline":
+                return -math.inf, min(levels) - self.margin
+            case "near_baseline":
+                return max(levels) - self.tolerance, min(levels) + self.tolerance
+            case "above":
+                return self.threshold, math.inf
+            case "below":
+                return -math.inf, self.threshold
+            case "direction":
+                return (0.0, math.inf) if self.expected == "positive" else (-math.inf, 0.0)
+            case "equal":
+                return self.target - self.tolerance, self.target + self.tolerance
+        return self.low, self.high
+
+    def judge(self, measurement: Measurement) -> Verdict:
+        """Compare a measurement with the rule.
+
+        Raises:
+            MissingBaselineError: a baseline of the rule is not in the measurement.
+        """
+        region = self.region(measurement.baselines)
+        if measurement.n < self.min_n:
+            return Verdict(NOT_TESTABLE, f"only {measurement.n} items of at least {self.min_n}")
+        # One-sided claims are about "more" or "less": touching the border is not enough.
+        closed = self.kind in ("near_baseline", "equal", "interval")
+        where = _range_in_words(region)
+        value = f"{measurement.value:.4g}"
+        if not _inside(measurement.value, region, closed):
+            return Verdict(DOES_NOT, f"{value} is not {where}")
+        if self.exact:
+            return Verdict(REPLICATES, f"{value} is {where}")
+        if measurement.interval is None:
+            return Verdict(PARTLY, f"{value} is {where}, but its uncertainty was not estimated")
+        low, high = measurement.interval
+        spread = f"[{low:.4g}, {high:.4g}]"
+        if _inside(low, region, closed) and _inside(high, region, closed):
+            return Verdict(REPLICATES, f"{value} {spread} is {where}")
+        return Verdict(PARTLY, f"{value} is {where}, its interval {spread} is not")
+
+    def in_words(self) -> str:
+        """The rule as a phrase, for tables."""
+        names = " and ".join(name.replace("_", " ") for name in self.baselines)
+        by = f" by more than {self.margin:g}" if self.margin else ""
+        match self.kind:
+            case "above_baseline":
+                return f"above {names}{by}"
+            case "below_baseline":
+                return f"below {names}{by}"
+            case "near_baseline":
+                return f"within {self.tolerance:g} of {names}"
+            case "direction":
+                return f"{self.expected} effect"
+            case "equal":
+                return f"{self.target:g} to within {self.tolerance:g}"
+        return _range_in_words(self.region({}))
+
+
+def _inside(value: float, region: tuple[float, float], closed: bool) -> bool:
+    low, high = region
+    return low <= value <= high if closed else low < value < high
+
+
+def _range_in_words(region: tuple[float, float]) -> str:
+    low, high = region
+    if math.isinf(high):
+        return f"above {low:.4g}"
+    if math.isinf(low):
+        return f"below {high:.4g}"
+    return f"between {low:.4g} and {high:.4g}"

@@ -3,6 +3,18 @@
 Imports nothing else of this package and no deep-learning library.
 """
 
+from bertology_utils.stimuli.facts import (
+    RELATIONS,
+    Chain,
+    Fact,
+    FactError,
+    candidates,
+    chains,
+    facts,
+    majority,
+    misprimes,
+    replace_subject,
+)
 from bertology_utils.stimuli.grammar import (
     CONSTRUCTIONS,
     Grammar,
@@ -30,6 +42,16 @@ from bertology_utils.stimuli.perturb import (
 from bertology_utils.stimuli.trees import Gold, Sentence, Tree, Treebank, TreeError
 
 __all__ = [
+    "Chain",
+    "Fact",
+    "FactError",
+    "RELATIONS",
+    "candidates",
+    "chains",
+    "facts",
+    "majority",
+    "misprimes",
+    "replace_subject",
     "AGREEMENT",
     "MASK",
     "MinimalPair",

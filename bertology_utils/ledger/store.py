@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -147,7 +148,7 @@ def record(
         outcome=outcome,
         verdict=verdict(claim_id, outcome),
         seconds=None if seconds is None else round(float(seconds), 3),
-        versions=_versions(),
+        versions=dict(_versions()),
         recorded=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     _write(_path(entry.model, claim_id, root), _to_json(entry))
@@ -230,7 +231,8 @@ def _path(model: str, claim_id: str, root: Path | None) -> Path:
     return root / folder_name(model) / f"{claim_id}.json"
 
 
-def _versions() -> dict[str, str]:
+@lru_cache(maxsize=1)
+def _versions() -> Mapping[str, str]:
     found = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:

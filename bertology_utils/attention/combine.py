@@ -5,7 +5,7 @@ Clark et al. 2019 (section 5, the attention-only probe).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,10 +68,10 @@ def combine_heads(
     fit, held = (_words(encoder, part, max_tokens) for part in (train, test))
     weights = _fit(fit, l2, steps)
     n_heads = weights.shape[0] // 2
-    hits, counts = _hits(held, lambda item: item.features @ weights)
-    singles = range(2 * n_heads)
-    chosen = max(singles, key=lambda k: _hits(fit, lambda item: item.features[..., k])[0].sum())
-    single, _ = _hits(held, lambda item: item.features[..., chosen])
+    counts = np.array([len(item.places) for item in held])
+    hits = _hits(held, lambda item: item.features @ weights[:, None])[:, 0]
+    chosen = _hits(fit, lambda item: item.features).sum(0).argmax()
+    single = _hits(held, lambda item: item.features[..., chosen, None])[:, 0]
     offsets = [o for o in range(-MAX_OFFSET, MAX_OFFSET + 1) if o]
     offset = max(offsets, key=lambda o: sum((i.governors - i.places == o).sum() for i in fit))
     by_offset = np.array([(i.governors - i.places == offset).sum() for i in held])
@@ -119,14 +119,14 @@ def _words(encoder: Encoder, sentences: Sequence[Sentence], max_tokens: int) -> 
     return items
 
 
-def _hits(items: list[_Item], score) -> tuple[np.ndarray, np.ndarray]:
-    """(governors found, words asked about) of every sentence."""
+def _hits(items: list[_Item], score: Callable[[_Item], np.ndarray]) -> np.ndarray:
+    """[N, K] governors found in every sentence by K scores [P, W, K] of the candidates."""
     hits = []
     for item in items:
         values = np.array(score(item), float)
         values[np.arange(len(item.places)), item.places] = -np.inf  # no word governs itself
-        hits.append((values.argmax(-1) == item.governors).sum() if len(item.places) else 0)
-    return np.array(hits), np.array([len(item.places) for item in items])
+        hits.append((values.argmax(1) == item.governors[:, None]).sum(0))
+    return np.array(hits)
 
 
 def _fit(items: list[_Item], l2: float, steps: int) -> np.ndarray:

@@ -45,7 +45,7 @@ def link_scores(
     """How often each head gives the right candidate the most attention.
 
     Controls: ``nearest_mention``, the candidate closest to the source (the earlier of two equally
-    close ones), and ``chance``, a blind choice.
+    close ones), ``first_mention``, the leftmost candidate, and ``chance``, a blind choice.
 
     Raises:
         ValueError: an item whose target is no candidate, or with fewer than two candidates.
@@ -53,15 +53,16 @@ def link_scores(
     """
     listed = _checked(items)
     sums = np.zeros((len(listed), encoder.n_layers, encoder.n_heads))
-    nearest, chance = np.zeros((len(listed), 1)), np.zeros((len(listed), 1))
+    nearest, first, chance = (np.zeros((len(listed), 1)) for _ in range(3))
     for maps in attention_maps(encoder, [i.text for i in listed], max_tokens=max_tokens):
         item = listed[maps.index]
         places = np.array(item.candidates)
         guess = places[maps.words[..., item.source, places].argmax(-1)]
         sums[maps.index] = guess == item.target
         nearest[maps.index] = min(places, key=lambda c: abs(c - item.source)) == item.target
+        first[maps.index] = places.min() == item.target
         chance[maps.index] = 1 / len(places)
-    controls = {"nearest_mention": nearest, "chance": chance}
+    controls = {"nearest_mention": nearest, "first_mention": first, "chance": chance}
     return HeadScores(name, "share", sums, np.ones(len(listed)), encoder.name, seed, controls)
 
 

@@ -1,7 +1,10 @@
 """The cache against plain transformers and against formulas written out by hand."""
 
 import json
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -224,6 +227,39 @@ def test_collect_to_disk_equals_memory(tiny_bert, texts, tmp_path):
     assert half.arrays["q"].dtype == np.float16
     assert np.allclose(half.arrays["q"], memory.arrays["q"], atol=1e-2)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["half", "run"]
+
+
+_MEMORY = """
+import resource, sys
+from tiny import TEXTS, tiny_encoder
+from bertology_utils.activations import collect
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+encoder, names = tiny_encoder("bert"), ["hidden_states", "mlp_act", "q", "k", "v", "z"]
+run = lambda n, out: collect(
+    encoder, list(TEXTS) * n, names, reduce="piece", out=out, max_tokens=2048, window=512
+)
+run(60, sys.argv[1] + "/small")
+before = peak()
+big = run(300, sys.argv[1] + "/big")
+print(peak() - before, sum(array.nbytes for array in big.arrays.values()))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="peak memory is read the Unix way")
+def test_collect_writes_more_than_it_holds(tmp_path):
+    """Five times the texts: hardly more memory, though the rows would fill far more."""
+    pytest.importorskip("resource")
+    tests = Path(__file__).parent
+    paths = os.pathsep.join([str(tests), str(tests.parent)])
+    out = subprocess.run(
+        [sys.executable, "-c", _MEMORY, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    growth, written = map(int, out.stdout.split())
+    assert written > 50e6 and growth < written / 3
 
 
 def test_collect_is_complete_or_absent(tiny_bert, texts, tmp_path, monkeypatch):

@@ -9,7 +9,13 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tiny import FAMILIES, tiny_encoder
-from transformers import BertForPreTraining, BertModel, GPT2Config
+from transformers import (
+    BertForPreTraining,
+    BertModel,
+    CamembertConfig,
+    GPT2Config,
+    XLMRobertaConfig,
+)
 
 from bertology_utils.encoder import (
     DeviceUnavailableError,
@@ -239,6 +245,19 @@ def test_unknown_model_is_one_clear_line(name, monkeypatch):
     with pytest.raises(UnknownModelError) as caught:
         load_encoder(name)
     assert repr(name) in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("config_class", [CamembertConfig, XLMRobertaConfig])
+def test_relatives_of_roberta(config_class, texts, tmp_path):
+    roberta = tiny_encoder("roberta")
+    settings = {k: v for k, v in roberta.config.to_dict().items() if k != "model_type"}
+    other = new_encoder(config_class(**settings), roberta.tokenizer, name="relative")
+    other.base.load_state_dict(roberta.base.state_dict())
+    assert other.has_mlm
+    again = load_encoder(save_encoder(other, tmp_path / "relative"), device="cpu")
+    batch = batch_of(roberta, texts)
+    with evaluating(again), evaluating(roberta):
+        assert torch.allclose(again.encode(batch), roberta.encode(batch), atol=1e-6)
 
 
 def test_unsupported_architecture(tmp_path):

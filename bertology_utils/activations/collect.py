@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ..encoder import BertologyError, Encoder
-from ..words import Batch, Text, TextTypeError, pool_batch, token_batches
+from ..words import Batch, Text, TextTypeError, align_all, pool_batch
 from .cache import Cache, stream
 from .sites import n_entries, site_of
 
@@ -69,6 +69,7 @@ def collect(
     out: str | os.PathLike | None = None,
     dtype: str = "float32",
     max_tokens: int = 4096,
+    window: int = 4096,
 ) -> Collected:
     """Encode texts and keep one vector per word, piece or text for every layer.
 
@@ -87,6 +88,7 @@ def collect(
         out: a new folder; None keeps the arrays in memory.
         dtype: ``"float32"`` or ``"float16"``.
         max_tokens: padded pieces per batch.
+        window: texts read ahead and sorted by length.
 
     Raises:
         ValueError: unknown ``reduce``, ``dtype`` or a name without rows.
@@ -99,7 +101,7 @@ def collect(
     _check(names, reduce, dtype)
     if not isinstance(texts, Sequence):
         raise TextTypeError(f"texts are read twice: pass a list, not a {type(texts).__name__}")
-    counts = _count_rows(encoder, texts, reduce, max_tokens)
+    counts = _count_rows(encoder, texts, reduce, window)
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     text_index = np.repeat(np.arange(len(counts)), counts)
     position = np.arange(starts[-1]) - starts[:-1][text_index]
@@ -108,7 +110,7 @@ def collect(
     }
 
     def fill(writers: dict[str, "_Writer"]) -> None:
-        for cache in stream(encoder, texts, names, max_tokens=max_tokens):
+        for cache in stream(encoder, texts, names, max_tokens=max_tokens, window=window):
             for name in names:
                 rows = _reduce(cache, name, reduce)
                 pieces = rows.to("cpu", getattr(torch, dtype)).numpy()
@@ -219,18 +221,20 @@ def _check(names: list[str], reduce: str, dtype: str) -> None:
         raise ValueError(f"dtype is {dtype!r}, must be 'float32' or 'float16'")
 
 
-def _count_rows(
-    encoder: Encoder, texts: Sequence[Text], reduce: str, max_tokens: int
-) -> np.ndarray:
-    counts: dict[int, int] = {}
-    for batch in token_batches(encoder, texts, max_tokens=max_tokens):
+def _count_rows(encoder: Encoder, texts: Sequence[Text], reduce: str, window: int) -> np.ndarray:
+    """[number of texts] rows that each text will have."""
+    if isinstance(texts, str):
+        raise TextTypeError(f"expected a sequence of texts, got one text: {texts[:60]!r}")
+    counts: list[int] = []
+    for start in range(0, len(texts), window):
+        rows = align_all(encoder, texts[start : start + window])
         if reduce.startswith("word"):
-            counts.update(zip(batch.index, map(len, batch.spans), strict=True))
+            counts += [len(row.words) for row in rows]
         elif reduce == "piece":
-            counts.update(zip(batch.index, batch.lengths.tolist(), strict=True))
+            counts += [len(row.input_ids) for row in rows]
         else:
-            counts.update(dict.fromkeys(batch.index, 1))
-    return np.array([counts[i] for i in range(len(counts))], dtype=np.int64)
+            counts += [1] * len(rows)
+    return np.array(counts, dtype=np.int64)
 
 
 def _width(encoder: Encoder, name: str) -> int:

@@ -1,0 +1,167 @@
+"""Every page of the built book, in a real browser with the network cut off."""
+
+from pathlib import Path
+
+import pytest
+from visit import DESKTOP, PHONE, Visit, Visitor
+
+#: What a page may weigh at first load as static hosts send it, without the playground's model.
+MAX_PAGE_BYTES = 3_000_000
+
+
+def test_the_address_of_the_book_leads_to_its_first_page(visitor: Visitor):
+    page, seen = visitor.open("")
+    try:
+        page.wait_for_url("**/intro.html")
+        assert page.locator("h1").count() == 1
+        assert seen.failed == seen.outside == []
+    finally:
+        page.context.close()
+
+
+def test_the_page_loads_in_full(visit: Visit):
+    assert visit.status == 200
+    assert visit.seen.failed == []
+
+
+def test_the_console_stays_empty(visit: Visit):
+    assert visit.seen.console == []
+
+
+def test_no_request_leaves_the_host(visit: Visit):
+    assert visit.seen.outside == []
+
+
+def test_pictures_and_frames_say_what_they_show(visit: Visit):
+    assert visit.unnamed == []
+
+
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+def test_nothing_sticks_out(visit: Visit, width: int):
+    assert visit.overflow[width] == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_can_be_read(visit: Visit, theme: str):
+    assert visit.faint[theme] == []
+
+
+def test_axe_finds_nothing_serious(visit: Visit):
+    assert visit.axe == []
+
+
+def test_the_first_load_stays_light(visit: Visit):
+    assert visit.seen.loaded_bytes < MAX_PAGE_BYTES
+
+
+def test_every_attention_view_draws_and_answers_the_pointer(
+    visit: Visit, visitor: Visitor, page_name: str
+):
+    assert visit.frames_drawn == visit.frames
+    if not visit.frames:
+        return
+    page, _ = visitor.open(page_name)
+    try:
+        visitor.draw_frames(page)
+        for view in page.locator("iframe.bx-frame:visible").all():
+            view.scroll_into_view_if_needed()
+            frame = view.element_handle().content_frame()
+            if frame.locator("body.head_view").count():
+                lines_of_a_hovered_token(frame)
+            else:
+                lines_of_an_enlarged_head(frame)
+    finally:
+        page.context.close()
+
+
+def lines_of_a_hovered_token(frame) -> None:
+    tokens = frame.locator("#left text").count()
+    heads = frame.locator("rect[role='checkbox']").count()
+    assert frame.locator("#attention line").count() >= heads * tokens
+    frame.locator("#left text").nth(tokens // 2).hover()
+    visible = frame.locator("#attention line[visibility='visible']")
+    shown = visible.evaluate_all("lines => lines.map(l => l.getAttribute('left-token-index'))")
+    # All lines of this token, and of no other, with every head's share of them.
+    assert set(shown) == {str(tokens // 2)}
+    assert frame.locator("#attention").get_attribute("visibility") == "hidden"
+    assert "attends to" in frame.locator("#said").inner_text()
+    frame.locator("#right text").nth(0).hover()
+    assert "is attended to by" in frame.locator("#said").inner_text()
+    frame.locator("select#layer").hover()
+    assert visible.count() == 0
+    assert frame.locator("#attention").get_attribute("visibility") == "visible"
+
+
+def lines_of_an_enlarged_head(frame) -> None:
+    assert frame.locator(".detail").count() == 0
+    frame.locator("rect[role='button']").first.click()
+    groups = frame.locator(".attn-line-group")
+    tokens = groups.count()
+    assert tokens > 0
+    frame.locator("text.token").nth(tokens // 2).hover()
+    opacity = groups.evaluate_all("groups => groups.map(g => getComputedStyle(g).opacity)")
+    assert opacity == ["1" if i == tokens // 2 else "0" for i in range(tokens)]
+
+
+def test_every_explorer_can_be_worked_by_keyboard(book, visitor: Visitor, page_name: str):
+    if not has_explorers(book / page_name):
+        return
+    page, seen = visitor.open(page_name)
+    try:
+        for explorer in page.locator(".bx-widget").all():
+            work_by_keyboard(explorer)
+        assert seen.console == []
+    finally:
+        page.context.close()
+
+
+def has_explorers(path: Path) -> bool:
+    return 'class="bx-widget"' in path.read_text(encoding="utf-8")
+
+
+def work_by_keyboard(explorer) -> None:
+    shown = explorer.locator(".bx-shown").first
+    assert has_something_to_see(shown)
+    before = shown.inner_html()
+    changed = False
+    controls = explorer.locator(".bx-controls").first.locator("select, input")
+    assert controls.count() > 0
+    for control in controls.all():
+        # Up or down, whichever way there is another setting.
+        start = control.input_value()
+        control.press("ArrowDown")
+        if control.input_value() == start:
+            control.press("ArrowUp")
+        assert control.input_value() != start or control.locator("option").count() == 1
+        changed = changed or shown.inner_html() != before
+        assert has_something_to_see(shown)
+    assert changed, "no control changes what is shown"
+    assert explorer.locator("[aria-live]").first.inner_text().startswith("Showing ")
+
+
+def has_something_to_see(place) -> bool:
+    return place.evaluate(
+        "node => node.innerText.trim() !== '' || node.querySelector('svg, img, iframe') !== null"
+    )
+
+
+def test_without_scripts_every_explorer_still_shows_its_first_state(
+    book, visitor: Visitor, page_name: str
+):
+    if not has_explorers(book / page_name):
+        return
+    page, _ = visitor.open(page_name, java_script_enabled=False)
+    try:
+        for explorer in page.locator(".bx-widget").all():
+            shown = explorer.locator(".bx-shown").first
+            box = shown.bounding_box()
+            assert box is not None and box["height"] > 10
+            drawn = shown.locator("svg, img, iframe").count()
+            assert drawn or shown.inner_text().strip()
+    finally:
+        page.context.close()
+
+
+def test_attention_views_follow_the_theme(visit: Visit):
+    expected = {"light": {"rgb(255, 255, 254)"}, "dark": {"rgb(18, 18, 18)"}}
+    assert visit.papers == (expected if visit.frames else {"light": set(), "dark": set()})

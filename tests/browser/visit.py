@@ -1,0 +1,190 @@
+"""One look at a page: everything the tests ask about, gathered in a single load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from book_server import Server
+
+DESKTOP, PHONE = 1440, 390
+LOOK = Path(__file__).with_name("look.js").read_text(encoding="utf-8")
+#: Says whether a frame has reported that it is drawn.
+DRAWN = "frame => frame.dataset.drawn === 'true'"
+#: Milliseconds to wait for a drawing; generous, since a machine may be busy with other things.
+PATIENCE = 30_000
+#: Findings of axe that block readers; the lesser ones are matters of taste.
+SERIOUS = ("serious", "critical")
+
+
+@dataclass
+class Seen:
+    """What the browser reported while a page was open."""
+
+    console: list[str] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    loaded_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What was seen of one page.
+
+    Attributes:
+        seen: console messages, requests that left the host, failed requests, bytes loaded.
+        status: HTTP status of the page.
+        frames_drawn, frames: how many attention frames drew themselves, of how many.
+        papers: theme -> the background colours of the attention frames.
+        unnamed: pictures and frames without a text of their own.
+        overflow: width -> what sticks out of the page at that width.
+        faint: theme -> texts whose contrast is too low.
+        axe: serious and critical findings of axe-core.
+    """
+
+    seen: Seen
+    status: int
+    frames_drawn: int
+    frames: int
+    papers: dict[str, set[str]]
+    unnamed: list[str]
+    overflow: dict[int, list[str]]
+    faint: dict[str, list[str]]
+    axe: list[str]
+
+
+class Visitor:
+    """Opens pages with the network cut off."""
+
+    def __init__(self, browser, server: Server) -> None:
+        self._browser, self._server = browser, server
+        self._visits: dict[str, Visit] = {}
+        self._axe = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
+
+    def open(self, name: str, *, width: int = DESKTOP, **context):
+        """Open a page in a new context; return the Playwright page and what is seen of it."""
+        opened = self._browser.new_context(
+            viewport={"width": width, "height": 900},
+            service_workers="block",
+            color_scheme="light",
+            **context,
+        )
+        seen = Seen()
+
+        def route(asked) -> None:
+            url = asked.request.url
+            if urlsplit(url).netloc == self._server.host or url.startswith(("data:", "blob:")):
+                asked.continue_()
+            else:
+                seen.outside.append(url)
+                asked.abort()
+
+        def heard(message) -> None:
+            # The theme's scripts log what they do; warnings and errors are what must not be.
+            if message.type in ("error", "warning"):
+                seen.console.append(f"{message.type}: {message.text}")
+
+        opened.route("**/*", route)
+        page = opened.new_page()
+        page.on("console", heard)
+        page.on("pageerror", lambda error: seen.console.append(f"uncaught: {error}"))
+        page.on("requestfailed", lambda request: seen.failed.append(f"failed: {request.url}"))
+
+        def answered(response) -> None:
+            if response.status >= 400:
+                seen.failed.append(f"{response.status}: {response.url}")
+            seen.loaded_bytes += int(response.headers.get("content-length", 0))
+
+        page.on("response", answered)
+        page.add_init_script(LOOK)
+        page.set_default_timeout(PATIENCE)
+        seen.status = page.goto(self._server.url + name, wait_until="load").status
+        return page, seen
+
+    def visit(self, name: str) -> Visit:
+        """Return what there is to see of a page; it is opened once only."""
+        if name not in self._visits:
+            self._visits[name] = self._look(name)
+        return self._visits[name]
+
+    def _look(self, name: str) -> Visit:
+        page, seen = self.open(name)
+        try:
+            drawn, total = self.draw_frames(page)
+            faint, papers, overflow = {}, {}, {}
+            for theme in ("dark", "light"):
+                set_theme(page, theme)
+                faint[theme] = self._in_all_frames(page, "bertologyLook.faint()")
+                papers[theme] = {
+                    frame.evaluate("getComputedStyle(document.body).backgroundColor")
+                    for frame in page.frames[1:]
+                }
+            axe = self._axe_findings(page)
+            unnamed = self._in_all_frames(page, "bertologyLook.unnamed()")
+            for width in (DESKTOP, PHONE):
+                page.set_viewport_size({"width": width, "height": 900})
+                self.draw_frames(page)
+                overflow[width] = page.evaluate("bertologyLook.overflow()")
+            return Visit(seen, seen.status, drawn, total, papers, unnamed, overflow, faint, axe)
+        finally:
+            page.context.close()
+
+    @staticmethod
+    def draw_frames(page) -> tuple[int, int]:
+        """Scroll to every attention frame and wait until it is drawn; return drawn and all."""
+        frames = page.locator("iframe.bx-frame:visible")
+        total, drawn = frames.count(), 0
+        for index in range(total):
+            frames.nth(index).scroll_into_view_if_needed()
+            handle = frames.nth(index).element_handle()
+            try:
+                page.wait_for_function(
+                    "f => f.dataset.drawn === 'true'", arg=handle, timeout=PATIENCE
+                )
+                drawn += 1
+            except page_timeout():
+                continue
+        page.evaluate("scrollTo(0, 0)")
+        return drawn, total
+
+    @staticmethod
+    def _in_all_frames(page, expression: str) -> list[str]:
+        return [line for frame in page.frames for line in frame.evaluate(expression)]
+
+    def _axe_findings(self, page) -> list[str]:
+        findings = []
+        for frame in page.frames:
+            frame.evaluate(self._axe + "\n;0")
+            # Each frame is looked at on its own, and no style sheet is fetched a second time.
+            result = frame.evaluate(
+                "axe.run(document, {iframes: false, preload: false, resultTypes: ['violations']})"
+            )
+            for violation in result["violations"]:
+                if violation["impact"] in SERIOUS:
+                    findings += [
+                        f"{violation['id']}: {node['html'][:160]}" for node in violation["nodes"]
+                    ]
+        return findings
+
+
+def set_theme(page, theme: str) -> None:
+    """Switch the page to a theme, the way the theme's own button does, and let frames follow."""
+    page.evaluate(
+        "theme => { document.documentElement.dataset.mode = theme;"
+        " document.documentElement.dataset.theme = theme; }",
+        theme,
+    )
+    for frame in page.frames[1:]:
+        frame.wait_for_function(
+            "theme => document.documentElement.dataset.theme === theme", arg=theme, timeout=PATIENCE
+        )
+    page.wait_for_timeout(300)  # the theme fades its colours over
+
+
+def page_timeout() -> type[Exception]:
+    """Playwright's timeout error, imported where Playwright is known to be there."""
+    from playwright.sync_api import TimeoutError
+
+    return TimeoutError

@@ -259,7 +259,7 @@ def test_collect_writes_more_than_it_holds(tmp_path):
         text=True,
     )
     growth, written = map(int, out.stdout.split())
-    assert written > 50e6 and growth < written / 3
+    assert written > 30e6 and growth < written / 3, (growth, written)
 
 
 def test_collect_is_complete_or_absent(tiny_bert, texts, tmp_path, monkeypatch):

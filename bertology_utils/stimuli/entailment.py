@@ -57,7 +57,12 @@ class _Scene:
         self.draw = draw
         nouns = draw.sample(words.nouns_of("person"), 4)
         self.people = [self._np(noun) for noun in nouns]
-        self.verbs = [v for v in words.verbs_of("transitive") if v.lemma in _PEOPLE_VERBS]
+        # "seen" and "saw" differ, so that a passive would not overlap fully.
+        self.verbs = [
+            v
+            for v in words.verbs_of("transitive")
+            if v.lemma in _PEOPLE_VERBS and v.past == v.participle
+        ]
         self.acts = [v for v in words.verbs_of("intransitive") if v.lemma in _INTRANSITIVE]
 
     def _np(self, noun: Noun) -> str:

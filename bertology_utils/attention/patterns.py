@@ -53,7 +53,7 @@ def map_features(pattern: np.ndarray, segment: np.ndarray) -> np.ndarray:
         [..., F] in the order of :data:`FEATURES`:
 
         * ``diagonal``: excess on the pieces themselves and both neighbours;
-        * ``vertical``: excess of the three strongest columns;
+        * ``vertical``: excess of the three strongest columns (of fewer below 10 pieces);
         * ``block``: excess on the piece's own text, 0 where there is only one text;
         * ``evenness``: entropy of the rows over its maximum within the own text;
         * ``previous``, ``self``, ``next``: mass at each offset;
@@ -68,7 +68,8 @@ def map_features(pattern: np.ndarray, segment: np.ndarray) -> np.ndarray:
         raise ValueError(f"maps {pattern.shape} and segments {segment.shape} do not fit, or T < 2")
     before, own, after = (pattern.diagonal(k, -2, -1).sum(-1) / t for k in (-1, 0, 1))
     columns = np.sort(pattern.mean(-2), axis=-1)[..., ::-1]
-    width = min(N_COLUMNS, t - 1)
+    # In a short text, three columns would be most of the map, and any map would have them.
+    width = max(1, min(N_COLUMNS, (t + 2) // 4))
     same = segment[:, None] == segment[None, :]
     two_texts = not same.all()
     inside = (pattern * same).sum((-2, -1)) / t
@@ -98,7 +99,8 @@ def rule(features: np.ndarray) -> np.ndarray:
     In this order: if diagonal and column excess add up to :data:`CONCENTRATED`, the map is
     ``diagonal``, ``vertical`` or, if the smaller makes up at least :data:`MINOR` of the sum,
     ``vertical+diagonal``. Else, if attention stays in the own text (:data:`IN_BLOCK`) and is even
-    there (:data:`EVEN`), it is a ``block``. Everything else is ``heterogeneous``.
+    there (:data:`EVEN`), it is a ``block``. Everything else is ``heterogeneous``. A block over a
+    text of three pieces or fewer is mostly neighbours, and is called diagonal.
     """
     get = {name: features[..., i] for i, name in enumerate(FEATURES)}
     diagonal, vertical = np.maximum(get["diagonal"], 0), np.maximum(get["vertical"], 0)

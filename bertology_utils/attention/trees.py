@@ -37,11 +37,11 @@ def spanning_trees(scores: np.ndarray, root: int) -> np.ndarray:
     reach[:, root] = -np.inf
     for _ in range(width - 1):
         word = reach.argmax(1)
+        reach[graphs, word] = -np.inf  # in the tree: neither reached nor re-hung
         new = weight[graphs, word]
         closer = (new > reach) & np.isfinite(reach)
         parents[closer] = np.broadcast_to(word[:, None], closer.shape)[closer]
         reach = np.where(closer, new, reach)
-        reach[graphs, word] = -np.inf  # in the tree: neither reached nor re-hung
     parents[:, root] = -1
     return parents.reshape(*lead, width)
 

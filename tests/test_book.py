@@ -193,5 +193,5 @@ def test_no_page_holds_a_widget_without_its_static_form():
 
 def test_every_page_can_be_searched(book):
     index = (HTML / "searchindex.js").read_text(encoding="utf-8")
-    names = json.loads(re.search(r'"docnames":(\[[^\]]*\])', index)[1])
+    names = json.loads(re.search(r'"docnames":\s*(\[[^\]]*\])', index)[1])
     assert set(book.pages) <= set(names)

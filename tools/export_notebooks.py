@@ -69,6 +69,9 @@ def _role_text(match: re.Match) -> str:
         return "[" + text.replace(",", ", ") + "]"
     if name == "math":
         return f"${text}$"
+    if name.startswith("glue"):
+        # The name of a value that a cell of this notebook computes; its format is for the page.
+        return f"`{text.partition(':')[0]}`"
     return f"`{text}`"
 
 

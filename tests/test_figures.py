@@ -66,11 +66,11 @@ def test_bars_draw_values_intervals_baselines_and_the_papers_number():
 def test_values_are_written_beyond_every_mark_on_the_bar():
     chart = figures.bars({"a": Result(0.5, (0.4, 0.6), {"top": 0.8})}, paper={"a": 0.9})
     written = next(t for t in chart.axes[0].texts if t.get_text() == "0.50")
-    assert written.get_position()[0] > 0.9
+    assert written.xy[0] == 0.9 and written.get_position()[0] > 0
     negative = figures.bars({"a": Result(-0.5, (-0.6, -0.4)), "b": 0.2})
     written = next(t for t in negative.axes[0].texts if t.get_text() == "-0.50")
-    assert written.get_position()[0] < -0.6
-    assert negative.axes[0].get_xlim()[0] < written.get_position()[0]
+    assert written.xy[0] == -0.6 and written.get_position()[0] < 0
+    assert negative.axes[0].get_xlim()[0] < -0.6
 
 
 def test_a_single_paper_number_is_a_line():

@@ -207,7 +207,6 @@ def _write_values(
 ) -> None:
     """Write each value beyond the end of its bar and interval, and make room for it."""
     low, high = axes.get_xlim()
-    room = (high - low) * 0.025
     for point, place, paper in zip(points, places, papers, strict=True):
         right = point.value >= 0
         ends = [point.value, *(point.interval or ()), *point.baselines.values()]
@@ -215,19 +214,20 @@ def _write_values(
             ends.append(paper)
         # Beyond whatever is drawn over the bar, so that a number never hides a mark.
         end = max(ends) if right else min(ends)
-        axes.text(
-            end + (room if right else -room),
-            place,
+        gap = 5 if paper is None else 9  # points; the paper's diamond is wide
+        axes.annotate(
             format(point.value, spec),
+            (end, place),
+            xytext=(gap if right else -gap, 0),
+            textcoords="offset points",
             va="center",
             ha="left" if right else "right",
             fontsize=9,
-            clip_on=False,
         )
-    spread = high - low
+    room = 0.14 * (high - low)
     axes.set_xlim(
-        low - (0.1 * spread if any(p.value < 0 for p in points) else 0),
-        high + (0.1 * spread if any(p.value >= 0 for p in points) else 0),
+        low - (room if any(p.value < 0 for p in points) else 0),
+        high + (room if any(p.value >= 0 for p in points) else 0),
     )
 
 

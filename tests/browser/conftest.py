@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from book_server import Server
-from visit import Visit, Visitor
+from visit import PATIENCE, Visit, Visitor
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 #: Another built book can be tested by naming its folder here.
@@ -70,7 +70,9 @@ def browser() -> Iterator:
             pytrace=False,
         )
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        launched = playwright.chromium.launch(
+            executable_path=chromium, args=list(FLAGS), timeout=PATIENCE * 4
+        )
         yield launched
         launched.close()
 

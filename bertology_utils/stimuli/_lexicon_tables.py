@@ -91,7 +91,7 @@ disappear disappears disappeared disappeared disappearing | intransitive | human
 die dies died died dying | intransitive | animal plant
 grow grows grew grown growing | intransitive | plant
 burn burns burned burned burning | intransitive | building plant
-change changes changed changed changing | intransitive | abstract place
+change changes changed changed changing | intransitive | abstract city town village
 start starts started started starting | intransitive | event
 begin begins began begun beginning | intransitive | event
 stop stops stopped stopped stopping | intransitive | vehicle event
@@ -132,7 +132,7 @@ praise praises praised praised praising | transitive | human > human document
 save saves saved saved saving | transitive | human > human animal
 push pushes pushed pushed pushing | transitive | human > human vehicle furniture
 kiss kisses kissed kissed kissing | transitive | human > human
-find finds found found finding | transitive | human > human animal object document
+find finds found found - | transitive | human > human animal object document
 touch touches touched touched touching | transitive | human > animal object furniture plant
 read reads read read reading | transitive | human > document
 write writes wrote written writing | transitive | human > document
@@ -153,7 +153,7 @@ design designs designed designed designing | transitive | human > building cloth
 paint paints painted painted painting | transitive | human > building furniture human
 break breaks broke broken breaking | transitive | human > object furniture instrument
 throw throws threw thrown throwing | transitive | human > object clothing
-lose loses lost lost losing | transitive | human > object clothing document
+lose loses lost lost - | transitive | human > object clothing document
 hide hides hid hidden hiding | transitive | human > object document
 steal steals stole stolen stealing | transitive | human > object vehicle food
 choose chooses chose chosen choosing | transitive | human > document clothing instrument
@@ -162,10 +162,10 @@ cross crosses crossed crossed crossing | transitive | human > street road river 
 discuss discusses discussed discussed discussing | transitive | human > abstract event document
 describe describes described described describing | transitive | human > human animal event place
 surprise surprises surprised surprised - | transitive | document event abstract human > human
-scare scares scared scared - | transitive | animal event > human
+scare scares scared scared - | transitive | animal storm fire war accident > human
 shock shocks shocked shocked - | transitive | document event abstract > human
 worry worries worried worried - | transitive | event abstract > human
-destroy destroys destroyed destroyed destroying | transitive | event > building place vehicle
+destroy destroys destroyed destroyed destroying | transitive | storm fire war > site vehicle
 hit hits hit hit - | transitive | human vehicle > human animal vehicle
 say says said said - | clausal | human
 think thinks thought thought - | clausal stative | human

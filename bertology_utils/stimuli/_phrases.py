@@ -14,7 +14,6 @@ from bertology_utils.stimuli.lexicon import Adjective, Adverb, Lexicon, Name, No
 E = TypeVar("E", Noun, Verb, Adjective, Adverb, Name)
 
 NUMBER_FEAT = {"sing": "Number=Sing", "plur": "Number=Plur"}
-TENSE_FEAT = {"past": "Tense=Past", "pres": "Tense=Pres", "fut": "Tense=Fut"}
 
 # (nominative, accusative, possessive, reflexive, number, person, gender)
 PRONOUNS = {
@@ -83,24 +82,6 @@ class GrammarConfig:
                 raise ValueError(f"{name} must be between 0 and 1, not {value}")
         if not self.embedding or min(self.embedding) < 0 or sum(self.embedding) <= 0:
             raise ValueError(f"embedding must be non-negative chances, not {self.embedding}")
-
-
-# Verbs of a moment, odd in the simple present ("the train stops", "the cup falls").
-_MOMENTARY = frozenset(
-    "arrive leave return fall disappear die change start begin stop lose find break hide steal "
-    "enter cross destroy hit surprise shock save".split()
-)
-
-
-@dataclass(frozen=True)
-class TAM:
-    """Tense, aspect, modality and polarity of a finite verb group."""
-
-    tense: str = "past"
-    modal: str | None = None
-    perfect: bool = False
-    progressive: bool = False
-    negated: bool = False
 
 
 def article(next_word: str) -> str:
@@ -206,7 +187,10 @@ class Phrases:
     def pick_determiner(self, noun: Noun, number: str, *, definite: bool = False) -> str:
         """A determiner that suits the noun; definite ones for subjects one says something of."""
         if noun.lemma in _FAMILY and self.draw.chance(0.5):
-            return self.draw.pick(["my", "our", "her", "his"])
+            one_each = noun.lemma in ("father", "mother", "husband", "wife")
+            return self.draw.pick(
+                ["our"] if one_each and number == "plur" else ["my", "our", "her", "his"]
+            )
         ownable = noun.lemma in _OWNABLE or noun.kind in ("object", "clothing")
         if ownable and self.draw.chance(0.1):
             return self.draw.pick(["my", "our"])
@@ -334,7 +318,8 @@ class Phrases:
             np = self.plain_np(lexicon.nouns_of("site"), number or "sing")
             preposition = np.noun.locative if np.noun is not None else "in"
             return self.pp(preposition, np)
-        np = self.plain_np(lexicon.nouns_of("building", "vehicle", "plant"), number)
+        near = lexicon.nouns_of("building", "vehicle", "plant")
+        np = self.plain_np([n for n in near if n.lemma not in ("flower", "rose")], number)
         return self.pp(self.draw.pick(["near", "behind", "beside"]), np)
 
     def surface(self, number: str | None = None) -> Phrase:
@@ -376,117 +361,3 @@ class Phrases:
             near = [n for n in sites if n.lemma not in ("desert", "valley")]
             return self.pp(self.draw.pick(["near", "beside"]), self.plain_np(near, number))
         return None
-
-    # -- verb groups -----------------------------------------------------------------------------
-
-    def tam(self, verb: Verb | None, tense: str | None = None, *, plain: bool = False) -> TAM:
-        """Tense and aspect that sound natural for a verb (None for "be")."""
-        dynamic = verb is not None and not verb.stative
-        momentary = verb is not None and verb.lemma in _MOMENTARY
-        gerund = verb is not None and verb.gerund is not None and dynamic
-        negated = self.draw.chance(self.config.negation)
-        if tense is None:
-            tense = self.draw.weighted([("past", 0.55), ("pres", 0.37), ("fut", 0.08)])
-            if momentary and tense == "pres" and not plain:
-                return TAM("pres", perfect=True, negated=negated)
-        if plain:
-            return TAM(tense, negated=negated)
-        if tense == "fut":
-            return TAM("fut", "will", negated=negated)
-        if tense == "past":
-            style = self.draw.weighted([("simple", 0.76), ("progressive", 0.14), ("perfect", 0.1)])
-        else:
-            options = [("simple", 0.36), ("progressive", 0.36), ("perfect", 0.18), ("modal", 0.1)]
-            if verb is not None and verb.stative:
-                options = [("simple", 0.9), ("perfect", 0.1)]
-            style = self.draw.weighted(options)
-        if style == "progressive" and not gerund:
-            style = "simple"
-        if style == "modal":
-            modal = self.draw.pick(["can", "must", "may", "should"])
-            return TAM("pres", modal, negated=negated)
-        return TAM(tense, None, style == "perfect", style == "progressive", negated)
-
-    def verb_leaf(self, verb: Verb, form: str, feats: str) -> Leaf:
-        return Leaf(getattr(verb, form), verb.base, "VERB", feats)
-
-    def finite_be(self, subject: NP, tense: str, upos: str = "AUX") -> Leaf:
-        if tense == "past":
-            form = "was" if subject.number == "sing" else "were"
-        elif subject.person == 1 and subject.number == "sing":
-            form = "am"
-        else:
-            form = "is" if subject.number == "sing" else "are"
-        return Leaf(form, "be", upos, self._finite_feats(subject, tense))
-
-    @staticmethod
-    def _finite_feats(subject: NP, tense: str) -> str:
-        number = NUMBER_FEAT[subject.number]
-        return f"Mood=Ind|{number}|Person={subject.person}|{TENSE_FEAT[tense]}|VerbForm=Fin"
-
-    def verb_group(
-        self,
-        verb: Verb | None,
-        subject: NP,
-        tam: TAM,
-        *,
-        passive: bool = False,
-        inverted: bool = False,
-    ) -> tuple[list[tuple[str, Leaf]], Leaf | None]:
-        """Auxiliaries with their relations, and the main verb (None when ``verb`` is None: "be").
-
-        The first auxiliary, or the verb when there is none, is finite and agrees with the subject.
-        """
-        third = subject.number == "sing" and subject.person == 3
-        chain: list[tuple[str, str]] = []  # (relation, lemma)
-        if tam.modal:
-            chain.append(("aux", tam.modal))
-        if tam.perfect:
-            chain.append(("aux", "have"))
-        if tam.progressive:
-            chain.append(("aux", "be"))
-        if passive:
-            chain.append(("aux:pass", "be"))
-        if verb is None:
-            chain.append(("cop", "be"))
-        elif not chain and (tam.negated or inverted):
-            chain.append(("aux", "do"))
-        leaves: list[tuple[str, Leaf]] = []
-        need = "finite"
-        for relation, lemma in chain:
-            if lemma == tam.modal:
-                leaf = Leaf(lemma, lemma, "AUX", "VerbForm=Fin")
-                following = "base"
-            elif lemma == "have":
-                forms = {"base": "have", "participle": "had", "gerund": "having"}
-                finite = "had" if tam.tense == "past" else ("has" if third else "have")
-                leaf = self._aux(lemma, finite, forms, need, subject, tam.tense)
-                following = "participle"
-            elif lemma == "do":
-                finite = "did" if tam.tense == "past" else ("does" if third else "do")
-                leaf = self._aux(lemma, finite, {}, need, subject, tam.tense)
-                following = "base"
-            else:
-                forms = {"base": "be", "participle": "been", "gerund": "being"}
-                finite_be = self.finite_be(subject, "past" if tam.tense == "past" else "pres")
-                leaf = self._aux(lemma, finite_be.form, forms, need, subject, tam.tense)
-                following = "participle" if relation == "aux:pass" else "gerund"
-            leaves.append((relation, leaf))
-            need = following
-        if verb is None:
-            return leaves, None
-        if need == "finite":
-            form = "past" if tam.tense == "past" else ("third" if third else "base")
-            return [], self.verb_leaf(verb, form, self._finite_feats(subject, tam.tense))
-        feats = {"base": "VerbForm=Inf", "participle": "VerbForm=Part", "gerund": "VerbForm=Ger"}
-        if need == "gerund" and verb.gerund is None:
-            raise NoChoice
-        return leaves, self.verb_leaf(verb, need, feats[need])
-
-    def _aux(
-        self, lemma: str, finite: str, forms: dict[str, str], need: str, subject: NP, tense: str
-    ) -> Leaf:
-        if need == "finite":
-            return Leaf(finite, lemma, "AUX", self._finite_feats(subject, tense))
-        feats = {"base": "VerbForm=Inf", "participle": "VerbForm=Part", "gerund": "VerbForm=Ger"}
-        return Leaf(forms[need], lemma, "AUX", feats[need])

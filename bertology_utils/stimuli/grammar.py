@@ -7,7 +7,7 @@ from typing import Any
 
 from bertology_utils.stimuli._clauses import Clauses
 from bertology_utils.stimuli._draw import Draw
-from bertology_utils.stimuli._phrases import TAM, GrammarConfig
+from bertology_utils.stimuli._phrases import GrammarConfig
 from bertology_utils.stimuli._syntax import (
     HEAD,
     NP,
@@ -18,6 +18,7 @@ from bertology_utils.stimuli._syntax import (
     assemble,
     phrase,
 )
+from bertology_utils.stimuli._verb_groups import TAM
 from bertology_utils.stimuli.lexicon import Lexicon, Verb, lexicon
 from bertology_utils.stimuli.trees import Sentence, Treebank
 
@@ -259,7 +260,8 @@ class _SentenceBuilder(Clauses):
 
     def _question_tam(self, verb: Verb) -> TAM:
         tam = self.tam(verb)
-        return TAM(tam.tense, tam.modal, tam.perfect, tam.progressive, False)
+        modal = "can" if tam.modal in ("may", "must") else tam.modal
+        return TAM(tam.tense, modal, tam.perfect, tam.progressive, False)
 
     def _yes_no_question_sentence(self) -> Clause:
         form = self.draw.pick(["transitive", "transitive", "intransitive", "copular", "locative"])

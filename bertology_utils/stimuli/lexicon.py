@@ -8,182 +8,51 @@ WordPiece of ``bert-base-uncased``.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from bertology_utils.stimuli import _lexicon_tables as tables
+from bertology_utils.stimuli._entries import (
+    FUNCTION_WORDS,
+    GROUPS,
+    NPI_WORDS,
+    Adjective,
+    Adverb,
+    Entry,
+    LexiconError,
+    Name,
+    Noun,
+    Relational,
+    Verb,
+)
+from bertology_utils.stimuli._lexicon_reading import (
+    digest,
+    is_closed,
+    read_classes,
+    read_entries,
+    read_nouns,
+    read_relational,
+)
 
 SPLITS = ("all", "train", "test")
 TEST_SHARE = 0.3
 
-# Names for sets of noun kinds, used in the tables and by the grammar.
-GROUPS: dict[str, tuple[str, ...]] = {
-    "human": ("person",),
-    "animate": ("person", "animal"),
-    "site": ("building", "place"),
-    "thing": ("object", "clothing", "document", "furniture", "vehicle", "instrument"),
-    "concrete": (
-        "person", "animal", "object", "clothing", "document", "furniture", "vehicle",
-        "instrument", "building", "place", "plant", "food", "drink",
-    ),
-}  # fmt: skip
-
-
-class LexiconError(ValueError):
-    """A word, kind or split that the lexicon does not have."""
-
-
-@dataclass(frozen=True)
-class Noun:
-    """A common noun. ``plural`` is None for a mass noun, ``gender`` is "m", "f" or None."""
-
-    singular: str
-    plural: str | None
-    kind: str
-    gender: str | None
-    locative: str
-
-    @property
-    def lemma(self) -> str:
-        return self.singular
-
-    @property
-    def animate(self) -> bool:
-        return self.kind in GROUPS["animate"]
-
-    @property
-    def irregular(self) -> bool:
-        """True when the plural is not made by adding s or es."""
-        return self.plural is not None and self.plural not in (
-            self.singular + "s",
-            self.singular + "es",
-            self.singular[:-1] + "ies",
-        )
-
-    @property
-    def forms(self) -> tuple[str, ...]:
-        return (self.singular,) if self.plural is None else (self.singular, self.plural)
-
-    def form(self, number: str) -> str:
-        """The form for "sing" or "plur"."""
-        if number == "sing":
-            return self.singular
-        if number == "plur" and self.plural is not None:
-            return self.plural
-        raise LexiconError(f"{self.singular!r} has no form for number {number!r}")
-
-
-@dataclass(frozen=True)
-class Verb:
-    """One use of a verb; a lemma with several frames has several entries.
-
-    ``frame`` is intransitive, transitive, ditransitive, clausal, infinitival or oblique (the last
-    with ``preposition``).  ``subjects`` and ``objects`` are noun lemmas it goes well with.
-    """
-
-    base: str
-    third: str
-    past: str
-    participle: str
-    gerund: str | None
-    frame: str
-    preposition: str | None
-    stative: bool
-    subjects: frozenset[str]
-    objects: frozenset[str]
-
-    @property
-    def lemma(self) -> str:
-        return self.base
-
-    @property
-    def irregular(self) -> bool:
-        return not self.past.endswith("ed")
-
-    @property
-    def forms(self) -> tuple[str, ...]:
-        parts = (self.base, self.third, self.past, self.participle, self.gerund)
-        return tuple(dict.fromkeys(part for part in parts if part))
-
-
-@dataclass(frozen=True)
-class Adjective:
-    """An adjective, the nouns it describes, and whether it can follow "is"."""
-
-    lemma: str
-    nouns: frozenset[str]
-    attributive_only: frozenset[str]
-
-    @property
-    def forms(self) -> tuple[str, ...]:
-        return (self.lemma,)
-
-
-@dataclass(frozen=True)
-class Adverb:
-    """``role`` is manner, sound, frequency, time, place or degree; no ``tenses`` means any."""
-
-    lemma: str
-    role: str
-    tenses: tuple[str, ...]
-
-    @property
-    def forms(self) -> tuple[str, ...]:
-        return (self.lemma,)
-
-
-@dataclass(frozen=True)
-class Name:
-    """A first name and its usual gender ("m" or "f")."""
-
-    lemma: str
-    gender: str
-
-    @property
-    def forms(self) -> tuple[str, ...]:
-        return (self.lemma,)
-
-
-@dataclass(frozen=True)
-class Relational:
-    """A noun that takes a complement: "key to a house", "author of a book"."""
-
-    noun: str
-    preposition: str
-    complements: frozenset[str]
-
-
-# Closed-class words; they belong to every split.
-FUNCTION_WORDS: dict[str, tuple[str, ...]] = {
-    "DET": (
-        "the", "a", "an", "this", "these", "that", "those", "some", "every", "each", "no", "any",
-        "many", "several", "few", "all", "most",
-    ),
-    "NUM": ("two", "three", "four", "five", "six"),
-    "PRON": (
-        "i", "you", "he", "she", "it", "we", "they", "me", "him", "her", "us", "them",
-        "myself", "himself", "herself", "itself", "themselves", "who", "that", "what", "which",
-        "my", "your", "his", "its", "our", "their", "anyone", "anything", "there",
-    ),
-    "AUX": (
-        "is", "are", "was", "were", "be", "been", "being", "am", "has", "have", "had", "do",
-        "does", "did", "will", "can", "could", "may", "might", "must", "should", "would",
-    ),
-    "ADP": (
-        "in", "on", "at", "near", "behind", "beside", "under", "with", "about", "from", "to", "of",
-        "by", "for", "over", "inside", "outside", "above",
-    ),
-    "SCONJ": ("that", "because", "when", "if", "while", "before", "after", "although", "whether"),
-    "CCONJ": ("and", "or", "but"),
-    "PART": ("not", "to", "'s"),
-    "PUNCT": (".", "?", ","),
-}  # fmt: skip
-
-NPI_WORDS = ("ever", "any", "yet", "anyone", "anything")
-
-Entry = Noun | Verb | Adjective | Adverb | Name
+__all__ = [
+    "FUNCTION_WORDS",
+    "GROUPS",
+    "NPI_WORDS",
+    "SPLITS",
+    "Adjective",
+    "Adverb",
+    "Entry",
+    "Lexicon",
+    "LexiconError",
+    "Name",
+    "Noun",
+    "Relational",
+    "Verb",
+    "core_lexicon",
+    "lexicon",
+]
 
 
 class Lexicon:
@@ -229,7 +98,7 @@ class Lexicon:
         """Nouns of the given kinds (or groups such as "animate", "site")."""
         if kinds not in self._of:
             wanted = {kind for name in kinds for kind in GROUPS.get(name, (name,))}
-            known = {noun.kind for noun in _nouns()}
+            known = {noun.kind for noun in read_nouns()}
             if not wanted <= known:
                 raise LexiconError(f"unknown noun kind {sorted(wanted - known)[0]!r}")
             self._of[kinds] = tuple(noun for noun in self.nouns if noun.kind in wanted)
@@ -300,7 +169,7 @@ class Lexicon:
         Adverbs of frequency, place and degree count as closed-class and are not among them.
         """
         return frozenset(
-            form for entry in self.entries if not _is_closed(entry) for form in entry.forms
+            form for entry in self.entries if not is_closed(entry) for form in entry.forms
         )
 
     def vocabulary(self) -> tuple[str, ...]:
@@ -335,8 +204,8 @@ def core_lexicon(words: int = 600) -> Lexicon:
         raise LexiconError(f"a core lexicon needs at least 300 words, not {words}")
     full = _build("all")
     ranked = sorted(
-        (rank / len(group), _digest(members[0].lemma), members)
-        for group in _classes().values()
+        (rank / len(group), digest(members[0].lemma), members)
+        for group in read_classes().values()
         for rank, members in enumerate(group)
     )
     closed = {word for group in FUNCTION_WORDS.values() for word in group} | set(NPI_WORDS)
@@ -348,147 +217,19 @@ def core_lexicon(words: int = 600) -> Lexicon:
             break
         forms |= added
         kept.update(members)
-    return Lexicon([e for e in full.entries if e in kept], _relational(), "core")
-
-
-# ---------------------------------------------------------------------------------------------
-# reading the tables
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _rows(table: str) -> list[list[str]]:
-    return [[cell.strip() for cell in line.split("|")] for line in table.strip().splitlines()]
-
-
-@lru_cache(maxsize=1)
-def _nouns() -> tuple[Noun, ...]:
-    place = {
-        lemma: preposition
-        for preposition, lemmas in tables.LOCATIVES.items()
-        for lemma in lemmas.split()
-    }
-    out = []
-    for kind_gender, words in _rows(tables.NOUNS):
-        kind, _, gender = kind_gender.partition(".")
-        for word in words.split():
-            singular, _, plural = word.partition("/")
-            locative = place.get(singular, "in")
-            out.append(Noun(singular, plural or None, kind, gender or None, locative))
-    return tuple(out)
-
-
-def _select(selector: str) -> frozenset[str]:
-    """Lemmas named by kinds, groups or the lemmas themselves."""
-    nouns = _nouns()
-    kinds = {noun.kind for noun in nouns}
-    lemmas = {noun.lemma for noun in nouns}
-    out: set[str] = set()
-    for name in selector.split():
-        if name in GROUPS or name in kinds:
-            wanted = GROUPS.get(name, (name,))
-            out.update(noun.lemma for noun in nouns if noun.kind in wanted)
-        elif name in lemmas:
-            out.add(name)
-        else:
-            raise LexiconError(f"the tables name an unknown noun or kind: {name!r}")
-    return frozenset(out)
-
-
-@lru_cache(maxsize=1)
-def _relational() -> tuple[Relational, ...]:
-    out = []
-    for noun, preposition, selector in _rows(tables.RELATIONAL):
-        _select(noun)
-        out.append(Relational(noun, preposition, _select(selector) - {noun}))
-    return tuple(out)
-
-
-@lru_cache(maxsize=1)
-def _all_entries() -> tuple[Entry, ...]:
-    out: list[Entry] = list(_nouns())
-    for forms, frame_cell, selection in _rows(tables.VERBS):
-        base, third, past, participle, gerund = forms.split()
-        frame, *rest = frame_cell.split()
-        subjects, _, objects = selection.partition(">")
-        out.append(
-            Verb(
-                base, third, past, participle, None if gerund == "-" else gerund,
-                frame, rest[0] if frame == "oblique" else None, "stative" in rest,
-                _select(subjects), _select(objects),
-            )
-        )  # fmt: skip
-    for word, selector in _rows(tables.ADJECTIVES):
-        fixed = selector.startswith("!")
-        nouns = _select(selector.lstrip("!"))
-        none: frozenset[str] = frozenset()
-        out.append(Adjective(word, none if fixed else nouns, nouns if fixed else none))
-    for row in _rows(tables.ADVERBS):
-        out.append(Adverb(row[0], row[1], tuple(row[2].split()) if len(row) > 2 else ()))
-    for gender, names in tables.NAMES.items():
-        out.extend(Name(name, gender) for name in names.split())
-    return tuple(out)
-
-
-def _is_closed(entry: Entry) -> bool:
-    return isinstance(entry, Adverb) and entry.role in ("frequency", "place", "degree")
-
-
-def _class_of(entry: Entry) -> str:
-    if isinstance(entry, Noun):
-        return f"noun/{entry.kind}/{entry.gender}/{entry.locative}/{entry.irregular}"
-    if isinstance(entry, Verb):
-        subject = "person" if "man" in entry.subjects else "other"
-        return f"verb/{entry.frame}/{entry.stative}/{subject}"
-    if isinstance(entry, Name):
-        return f"name/{entry.gender}"
-    if isinstance(entry, Adverb):
-        return f"adverb/{entry.role}"
-    return f"adjective/{'man' in entry.nouns}"
-
-
-@lru_cache(maxsize=1)
-def _classes() -> dict[str, list[list[Entry]]]:
-    """Class -> groups of entries that share a surface form, in a fixed random-looking order."""
-    owner: dict[int, int] = {}
-    entries = _all_entries()
-
-    def find(i: int) -> int:
-        while owner[i] != i:
-            i = owner[i]
-        return i
-
-    first: dict[str, int] = {}
-    for i, entry in enumerate(entries):
-        owner[i] = i
-        for form in entry.forms:
-            if form in first:
-                owner[find(i)] = find(first[form])
-            else:
-                first[form] = i
-    groups: dict[int, list[Entry]] = {}
-    for i, entry in enumerate(entries):
-        groups.setdefault(find(i), []).append(entry)
-    classes: dict[str, list[list[Entry]]] = {}
-    for members in groups.values():
-        classes.setdefault(_class_of(members[0]), []).append(members)
-    for group in classes.values():
-        group.sort(key=lambda members: _digest(members[0].lemma))
-    return classes
+    return Lexicon([e for e in full.entries if e in kept], read_relational(), "core")
 
 
 @lru_cache(maxsize=3)
 def _build(split: str) -> Lexicon:
     if split == "all":
-        return Lexicon(_all_entries(), _relational(), split)
+        return Lexicon(read_entries(), read_relational(), split)
     chosen: set[Entry] = set()
-    for groups in _classes().values():
+    for groups in read_classes().values():
         held_out = max(1, round(TEST_SHARE * len(groups))) if len(groups) > 1 else 0
-        if _is_closed(groups[0][0]):
+        if is_closed(groups[0][0]):
             part = groups
         else:
             part = groups[:held_out] if split == "test" else groups[held_out:]
         chosen.update(entry for members in part for entry in members)
-    return Lexicon([e for e in _all_entries() if e in chosen], _relational(), split)
+    return Lexicon([e for e in read_entries() if e in chosen], read_relational(), split)

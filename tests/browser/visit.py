@@ -121,7 +121,7 @@ class Visitor:
                     frame.evaluate("getComputedStyle(document.body).backgroundColor")
                     for frame in page.frames[1:]
                 }
-            axe = self._axe_findings(page)
+            axe = self.axe_findings(page)
             unnamed = self._in_all_frames(page, "bertologyLook.unnamed()")
             for width in (DESKTOP, PHONE):
                 page.set_viewport_size({"width": width, "height": 900})
@@ -153,7 +153,8 @@ class Visitor:
     def _in_all_frames(page, expression: str) -> list[str]:
         return [line for frame in page.frames for line in frame.evaluate(expression)]
 
-    def _axe_findings(self, page) -> list[str]:
+    def axe_findings(self, page) -> list[str]:
+        """Return the serious and critical findings of axe-core, frame by frame."""
         findings = []
         for frame in page.frames:
             frame.evaluate(self._axe + "\n;0")

@@ -14,11 +14,9 @@ from pathlib import Path
 
 from . import stimuli
 from .cloze import (
-    Preference,
     compare_at_mask,
     compare_sentences,
-    preference,
-    target_log_probs,
+    judge_pairs,
     target_ranks,
     wilson_interval,
 )
@@ -62,31 +60,6 @@ class Score:
 
 def _share(task: str, right: float, n: int, chance: float | None = None, unit="accuracy") -> Score:
     return Score(task, right / n, n, wilson_interval(right, n), chance, unit)
-
-
-def judge_pairs(encoder: Encoder, pairs: Sequence[stimuli.MinimalPair]) -> Preference:
-    """Preference for the good member of our minimal pairs, read at the target's mask.
-
-    Where a target is one word in two contexts, its log-probability is compared across contexts.
-    Words of several pieces in this model's vocabulary are compared by whole-sentence PLL, so
-    that any tokenizer can be judged.
-    """
-    words = {word for pair in pairs for word in (pair.good_word, pair.bad_word)}
-    tokenizer = encoder.tokenizer
-    if any(len(tokenizer.tokenize(f" {word}")) != 1 for word in words):
-        return compare_sentences(encoder, pairs)
-    if all(pair.contrast == "target" for pair in pairs):
-        return compare_at_mask(
-            encoder,
-            [pair.frame for pair in pairs],
-            [pair.good_word for pair in pairs],
-            [pair.bad_word for pair in pairs],
-        )
-    frames = [frame for pair in pairs for frame in (pair.good_frame, pair.bad_frame)]
-    targets = [[word] for pair in pairs for word in (pair.good_word, pair.bad_word)]
-    scores = [score for (score,) in target_log_probs(encoder, frames, targets)]
-    margins = [scores[i] - scores[i + 1] for i in range(0, len(scores), 2)]
-    return preference(margins, encoder.name)
 
 
 def pair_scores(encoder: Encoder, *, n: int = 200, seed: int = 0) -> list[Score]:

@@ -11,6 +11,7 @@ from bertology_utils.cloze import (
     TargetError,
     UnequalPairError,
     compare_at_mask,
+    compare_contexts,
     compare_sentences,
     fill_mask,
     pll,
@@ -162,6 +163,18 @@ def test_comparisons_follow_from_the_scores(tiny_bert):
     whole = compare_sentences(tiny_bert, pairs)
     flat = [s.total for s in pll(tiny_bert, [t for p in pairs for t in (p.good, p.bad)])]
     assert whole.margins == pytest.approx([flat[0] - flat[1], flat[2] - flat[3]], abs=1e-6)
+
+
+def test_one_word_in_two_contexts(tiny_bert):
+    frames = ["The cats [MASK].", "The mat [MASK].", "A dog [MASK]."]
+    found = compare_contexts(tiny_bert, frames[:2], frames[1:], ["sleep", "barks"])
+    logs = [s for (s,) in target_log_probs(tiny_bert, frames, [["sleep"]] * 3)]
+    last = [s for (s,) in target_log_probs(tiny_bert, frames, [["barks"]] * 3)]
+    assert found.margins == pytest.approx([logs[0] - logs[1], last[1] - last[2]], abs=1e-5)
+    assert found.value == found.accuracy and found.baselines == {"chance": 0.5}
+    for good, bad in ((frames[:1], frames[:1]), (frames[:2], frames[:1])):
+        with pytest.raises(UnequalPairError):
+            compare_contexts(tiny_bert, good, bad, ["sleep"])
 
 
 def test_wilson_interval_against_published_values():

@@ -2,6 +2,7 @@
 
 from .errors import MaskCountError, TargetError, UnequalPairError
 from .fill import Filling, fill_mask, target_id, target_log_probs, target_ranks
+from .minimal import compare_contexts, judge_pairs
 from .pairs import (
     Preference,
     compare_at_mask,
@@ -22,8 +23,10 @@ __all__ = [
     "TargetError",
     "UnequalPairError",
     "compare_at_mask",
+    "compare_contexts",
     "compare_sentences",
     "fill_mask",
+    "judge_pairs",
     "log_prob_of",
     "pll",
     "preference",

@@ -1,7 +1,7 @@
 """Minimal pairs: does the model prefer the good one? At one mask, or over whole sentences."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -37,6 +37,21 @@ class Preference:
     n: int
     model: str
     chance: float = 0.5
+
+    unit = "share"
+
+    @property
+    def value(self) -> float:
+        """The accuracy."""
+        return self.accuracy
+
+    @property
+    def baselines(self) -> Mapping[str, float]:
+        return {"chance": self.chance}
+
+    @property
+    def seed(self) -> None:
+        """Nothing here is drawn at random."""
 
 
 def wilson_interval(successes: float, n: int, z: float = 1.96) -> tuple[float, float]:

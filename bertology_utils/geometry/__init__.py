@@ -1,0 +1,106 @@
+"""The geometry of hidden states: cones, contexts, senses, positions, poolings, layers."""
+
+from .compare import (
+    METHODS,
+    LayerSimilarity,
+    layer_change,
+    layer_similarity,
+    linear_cka,
+    pwcca,
+    rsa,
+    similarity_to_input,
+)
+from .context import (
+    anisotropy,
+    explained_by_first_component,
+    intra_sentence_similarity,
+    max_explainable_variance,
+    mean_pairwise_cosine,
+    random_pairs,
+    self_similarity,
+)
+from .lens import LogitLens, context_information, hidden_positions, logit_lens, token_recovery
+from .pooling import POOLINGS, PoolingComparison, compare_poolings, pooled_texts
+from .positions import PositionEffects, position_effects
+from .rows import (
+    TooFewError,
+    layer_rows,
+    occurrences,
+    piece_ids,
+    rows_at,
+    unit_rows,
+    word_labels,
+)
+from .scores import LayerScores
+from .senses import (
+    SenseVectors,
+    centroid_accuracy,
+    few_shot_accuracy,
+    nearest_neighbour_accuracy,
+    plane,
+    sense_vectors,
+    silhouette,
+)
+from .static import (
+    StaticVectors,
+    bleached_vectors,
+    correlation_gain,
+    input_embeddings,
+    relatedness_correlation,
+    static_vectors,
+)
+from .transforms import Isotropizer, collected_blocks, remove_components, whiten
+
+__all__ = [
+    "Isotropizer",
+    "LayerScores",
+    "LayerSimilarity",
+    "LogitLens",
+    "METHODS",
+    "POOLINGS",
+    "PoolingComparison",
+    "PositionEffects",
+    "SenseVectors",
+    "StaticVectors",
+    "TooFewError",
+    "anisotropy",
+    "bleached_vectors",
+    "centroid_accuracy",
+    "collected_blocks",
+    "compare_poolings",
+    "context_information",
+    "correlation_gain",
+    "explained_by_first_component",
+    "few_shot_accuracy",
+    "hidden_positions",
+    "input_embeddings",
+    "intra_sentence_similarity",
+    "layer_change",
+    "layer_rows",
+    "layer_similarity",
+    "linear_cka",
+    "logit_lens",
+    "max_explainable_variance",
+    "mean_pairwise_cosine",
+    "nearest_neighbour_accuracy",
+    "occurrences",
+    "piece_ids",
+    "plane",
+    "pooled_texts",
+    "position_effects",
+    "pwcca",
+    "random_pairs",
+    "relatedness_correlation",
+    "remove_components",
+    "rows_at",
+    "rsa",
+    "self_similarity",
+    "sense_vectors",
+    "silhouette",
+    "similarity_to_input",
+    "static_vectors",
+    "token_recovery",
+    "unit_rows",
+    "whiten",
+    "word_labels",
+]

@@ -1,7 +1,9 @@
 """Probes: what can be read out of a layer, how easily, and what is lost without it."""
 
+from .codelength import CodelengthResult, online_codelength, variational_codelength
 from .control import SelectivityResult, control_labels, selectivity
 from .data import Split, group_split, random_split, words_split
+from .decoding import eisner, heads_from_edges, max_arborescence, spanning_edges
 from .errors import (
     DecodingError,
     NonFiniteError,
@@ -15,11 +17,13 @@ from .linear import LinearProbes, fit_linear
 from .mlp import MLPProbes, fit_mlp
 from .results import ClassScore, ProbeResult, class_scores, share_interval
 from .ridge import RegressionResult, RidgeProbes, fit_ridge, regress_layers
+from .tree_metrics import branching_heads, chain, spanning_trees, uas, uuas
 
 __all__ = [
-    "KINDS",
     "ClassScore",
+    "CodelengthResult",
     "DecodingError",
+    "KINDS",
     "LinearProbes",
     "MLPProbes",
     "NonFiniteError",
@@ -32,16 +36,27 @@ __all__ = [
     "Split",
     "TooFewExamplesError",
     "UnequalLengthError",
+    "branching_heads",
+    "chain",
     "class_scores",
     "control_labels",
+    "eisner",
     "fit_linear",
     "fit_mlp",
     "fit_ridge",
     "group_split",
+    "heads_from_edges",
+    "max_arborescence",
+    "online_codelength",
     "probe_layers",
     "random_split",
     "regress_layers",
     "selectivity",
     "share_interval",
+    "spanning_edges",
+    "spanning_trees",
+    "uas",
+    "uuas",
+    "variational_codelength",
     "words_split",
 ]

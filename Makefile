@@ -37,11 +37,11 @@ lint: env  ## check style
 	@$(RUN) -m ruff check .
 
 check: book  ## check the built book: pages, links, figures, downloads
-	@$(RUN) -m pytest -m book
+	@$(RUN) -m pytest -m book tests/test_built_pages.py
 
 browser-test: book  ## open the built book in Chromium (needs chromium on PATH)
 	@$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements-browser.txt
-	@$(RUN) -m pytest -m browser
+	@$(RUN) -m pytest -m browser tests/browser
 
 clean:  ## remove everything built; the environment stays
 	@rm -rf _build notebooks

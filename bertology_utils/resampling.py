@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy.stats import rankdata
 
 RESAMPLES = 1000
 #: weights of this many (resamples x items) are held at once
@@ -89,3 +90,15 @@ def percentile_interval(draws: np.ndarray, value: float) -> tuple[float, float]:
     """
     low, high = np.nanpercentile(draws, [2.5, 97.5])
     return min(float(low), float(value)), max(float(high), float(value))
+
+
+def rank_correlation(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Spearman's correlation along the last dimension, [..., N] twice -> [...].
+
+    NaN where one side does not vary, as can happen in a bootstrap replicate.
+    """
+    x, y = rankdata(a, axis=-1), rankdata(b, axis=-1)
+    x, y = x - x.mean(-1, keepdims=True), y - y.mean(-1, keepdims=True)
+    scale = np.sqrt((x**2).sum(-1) * (y**2).sum(-1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(scale > 0, (x * y).sum(-1) / scale, np.nan)

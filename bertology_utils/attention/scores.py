@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.stats import rankdata
 
 from ..encoder import BertologyError, HeadIndexError
-from ..resampling import Estimate, percentile_interval, resampled_means
+from ..resampling import Estimate, percentile_interval, rank_correlation, resampled_means
 
 
 class NothingToScoreError(BertologyError):
@@ -229,19 +228,14 @@ def correlation_over_heads(first: HeadScores, second: HeadScores) -> Estimate:
     a, b = first.scores.ravel(), second.scores.ravel()
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         raise ValueError(f"{first.name} or {second.name} is the same for all heads")
-    draws = [
-        _spearman(x.ravel(), y.ravel()) for x, y in zip(first.draws, second.draws, strict=True)
-    ]
-    value = _spearman(a, b)
+    size = (len(first.draws), -1)
+    draws = rank_correlation(first.draws.reshape(size), second.draws.reshape(size))
+    value = float(rank_correlation(a, b))
     return Estimate(
         value=value,
         unit="correlation",
         n=a.size,
         model=first.model,
         seed=first.seed,
-        interval=percentile_interval(np.array(draws), value),
+        interval=percentile_interval(draws, value),
     )
-
-
-def _spearman(a: np.ndarray, b: np.ndarray) -> float:
-    return float(np.corrcoef(rankdata(a), rankdata(b))[0, 1])

@@ -118,11 +118,12 @@ def token_recovery(
 ) -> dict[str, LayerScores]:
     """Can the original piece be told from its vector, by layer: kept, masked, or replaced?
 
-    Each vector is compared, by cosine and after centring, with one prototype for each piece that
-    occurs ``min_count`` times in the first half of the texts; vectors come from the second half.
-    Decoder ``"input"`` takes the mean embedding-layer vector of each piece as its prototype, so
-    that it follows the token along the residual stream; ``"centroid"`` takes the mean vector in
-    the layer at hand, so that it sees identity in whatever directions the layer keeps it.
+    Vectors come from one half of the texts, and stand for pieces that occur ``min_count`` times in
+    the other half. Each is compared, by cosine and after centring, with prototypes. Decoder
+    ``"input"`` takes the embedding-layer vector of every piece of the vocabulary (at a mean
+    position), so that it follows the token along the residual stream. ``"centroid"`` takes, for
+    the frequent pieces alone, the mean vector in the layer at hand over the other half, so that it
+    sees identity in whatever directions the layer keeps it; with fewer candidates it is easier.
 
     Returns:
         "kept", "masked", "replaced" -> accuracy per layer; control ``most_frequent``. Items are
@@ -137,10 +138,9 @@ def token_recovery(
     _check_rate(texts, rate)
     order = np.random.default_rng(seed).permutation(len(texts))
     half = len(texts) // 2
-    prototypes, known = _prototypes(
-        encoder, [texts[i] for i in order[:half]], min_count, decoder, max_tokens
-    )
-    test = [texts[i] for i in order[half:]]
+    other_half, test = [texts[i] for i in order[:half]], [texts[i] for i in order[half:]]
+    known, means = _centroids(encoder, other_half, min_count, max_tokens)
+    prototypes = means if decoder == "centroid" else [_vocabulary(encoder)] * len(means)
     s = encoder.n_layers + 1
     hits = {kind: np.zeros((len(test), s)) for kind in INPUTS}
     counts = np.zeros(len(test))
@@ -170,7 +170,8 @@ def token_recovery(
                 vectors = states[owner, where].cpu().numpy().astype(float)
                 centre = states[batch.is_text.to(states.device)].mean(0).cpu().numpy()
                 guess = (unit_rows(vectors - centre) @ prototypes[layer].T).argmax(1)
-                right = np.bincount(owner, weights=guess == places, minlength=len(batch))
+                answer = places if decoder == "centroid" else gold
+                right = np.bincount(owner, weights=guess == answer, minlength=len(batch))
                 hits[kind][list(batch.index), layer] = right
     usual = np.full(s, frequency.max() / max(frequency.sum(), 1))
     return {
@@ -191,39 +192,40 @@ def context_information(
 ) -> Estimate:
     """InfoNCE lower bound, in nats, on the information between a hidden piece and its context.
 
-    One piece is hidden in each of N texts. With f(c, w) the MLM probability of piece w in context
-    c, the bound is mean_i log(f(c_i, w_i) / mean_j f(c_i, w_j)); it cannot exceed log N. The
-    baseline ``shuffled`` pairs contexts with other texts' pieces.
+    One piece w_i is hidden in each of N texts with context c_i. With the MLM's probability p(w | c)
+    and its mean p(w) over the contexts, f(c, w) = p(w | c) / p(w), and the bound is
+    mean_i log(f(c_i, w_i) / mean_j f(c_i, w_j)); it cannot exceed log N. The baseline ``shuffled``
+    pairs contexts with other texts' pieces.
 
     Raises:
         MissingHeadError: no trained MLM head.
         TooFewError: fewer than two texts.
     """
     _check(encoder, texts, 1.0)
-    if len(texts) < 2:
+    n = len(texts)
+    if n < 2:
         raise TooFewError("needs two texts or more")
-    rows: list[torch.Tensor | None] = [None] * len(texts)
-    gold = np.zeros(len(texts), int)
+    gold = torch.zeros(n, dtype=torch.long)
     for batch in token_batches(encoder, texts, max_tokens=max_tokens):
-        chosen = [hidden_positions(row, 0.0, seed) for row in batch.rows]
-        owner, where = _flat(chosen)
-        gold[list(batch.index)] = batch.input_ids[owner, where].numpy()
+        owner, where = _flat([hidden_positions(row, 0.0, seed) for row in batch.rows])
+        gold[list(batch.index)] = batch.input_ids[owner, where]
+    scores = np.zeros((n, n))  # [contexts, pieces]
+    for batch in token_batches(encoder, texts, max_tokens=max_tokens):
+        owner, where = _flat([hidden_positions(row, 0.0, seed) for row in batch.rows])
         ids = batch.input_ids.clone()
         ids[owner, where] = encoder.tokenizer.mask_token_id
         with evaluating(encoder):
             hidden = encoder.encode(batch.with_ids(ids))
             found = torch.log_softmax(encoder.mlm_logits(hidden[owner, where]).float(), -1)
-        for b, index in enumerate(batch.index):
-            rows[index] = found[b].cpu()
-    scores = torch.stack(rows).numpy()[:, gold].astype(float)  # [contexts, pieces]
-    level = np.logaddexp.reduce(scores, axis=1) - np.log(len(texts))
+        scores[list(batch.index)] = found[:, gold.to(found.device)].cpu().numpy()
+    scores -= np.logaddexp.reduce(scores, axis=0) - np.log(n)
+    level = np.logaddexp.reduce(scores, axis=1) - np.log(n)
     gains = scores.diagonal() - level
-    shift = np.roll(np.arange(len(texts)), 1)
-    control = float((scores[np.arange(len(texts)), shift] - level).mean())
+    control = float((scores[np.arange(n), np.roll(np.arange(n), 1)] - level).mean())
     value = float(gains.mean())
-    draws = resampled_means(gains, np.ones(len(gains)), seed=seed)
+    draws = resampled_means(gains, np.ones(n), seed=seed)
     return Estimate(
-        value=value, unit="nats", n=len(texts), model=encoder.name,
+        value=value, unit="nats", n=n, model=encoder.name,
         baselines={"shuffled": control}, seed=seed, interval=percentile_interval(draws, value),
     )  # fmt: skip
 
@@ -243,10 +245,10 @@ def hidden_positions(
     return np.sort(draw.choice(usable, max(1, round(rate * len(usable))), replace=False))
 
 
-def _prototypes(
-    encoder: Encoder, texts: list[Text], min_count: int, decoder: str, max_tokens: int
-) -> tuple[list[np.ndarray], np.ndarray]:
-    """([K, D] unit prototypes of every layer, [K] their vocabulary numbers, ascending)."""
+def _centroids(
+    encoder: Encoder, texts: list[Text], min_count: int, max_tokens: int
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """([K] numbers of the frequent pieces, ascending; [K, D] their unit means in every layer)."""
     size = encoder.config.vocab_size
     counts = np.zeros(size, int)
     for batch in token_batches(encoder, texts, max_tokens=max_tokens):
@@ -254,25 +256,37 @@ def _prototypes(
     known = np.flatnonzero(counts >= min_count)
     if len(known) < 2:
         raise TooFewError(f"{len(known)} pieces occur {min_count} times or more")
-    layers = range(encoder.n_layers + 1) if decoder == "centroid" else [0]
-    totals = [np.zeros((len(known), encoder.d_model)) for _ in layers]
-    means, n = [np.zeros(encoder.d_model) for _ in layers], 0
+    totals = np.zeros((encoder.n_layers + 1, len(known), encoder.d_model))
+    means, n = np.zeros((encoder.n_layers + 1, 1, encoder.d_model)), 0
     for batch in token_batches(encoder, texts, max_tokens=max_tokens):
         cache = run_with_cache(encoder, batch, ["hidden_states"])
         pieces = batch.input_ids[batch.is_text].numpy()
         keep = counts[pieces] >= min_count
         place = np.searchsorted(known, pieces[keep])
         n += len(pieces)
-        for k, layer in enumerate(layers):
-            states = cache.layers["hidden_states"][layer]
+        for layer, states in enumerate(cache.layers["hidden_states"]):
             vectors = states[batch.is_text.to(states.device)].cpu().numpy().astype(float)
-            np.add.at(totals[k], place, vectors[keep])
-            means[k] += vectors.sum(0)
-    made = [
-        unit_rows(total / counts[known][:, None] - mean / n)
-        for total, mean in zip(totals, means, strict=True)
-    ]
-    return (made if decoder == "centroid" else made * (encoder.n_layers + 1)), known
+            np.add.at(totals[layer], place, vectors[keep])
+            means[layer] += vectors.sum(0)
+    return known, list(unit_rows(totals / counts[known][:, None] - means / n))
+
+
+#: The vocabulary's prototypes stand at the mean of this many positions.
+_POSITIONS = 32
+
+
+def _vocabulary(encoder: Encoder) -> np.ndarray:
+    """[V, D] centred unit vectors of all pieces as they enter the first layer."""
+    parts = encoder.embeddings
+    with evaluating(encoder):
+        first = 0 if parts.position.padding_idx is None else parts.position.padding_idx + 1
+        total = parts.token.weight + parts.position.weight[first : first + _POSITIONS].mean(0)
+        if parts.segment is not None:
+            total = total + parts.segment.weight[0]
+        vectors = parts.norm(total)
+        vectors = vectors if parts.projection is None else parts.projection(vectors)
+        found = vectors.float().cpu().numpy()
+    return unit_rows(found - found.mean(0))
 
 
 def _flat(chosen: list[np.ndarray]) -> tuple[torch.Tensor, torch.Tensor]:

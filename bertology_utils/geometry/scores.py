@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.stats import rankdata
 
 from ..encoder import LayerIndexError
-from ..resampling import Estimate, percentile_interval, resampled_means
+from ..resampling import Estimate, percentile_interval, rank_correlation, resampled_means
 from .rows import TooFewError
 
 
@@ -114,12 +113,11 @@ class LayerScores:
         if self.n_layers < 4:
             raise TooFewError(f"{self.n_layers - 1} layers are too few for a correlation")
 
+        depth = np.arange(1, self.n_layers)
+
         def correlation(curve: np.ndarray) -> np.ndarray:
-            ranks = rankdata(curve[..., 1:], axis=-1)
-            depth = np.arange(1, self.n_layers) - self.n_layers / 2
-            ranks = ranks - ranks.mean(-1, keepdims=True)
-            scale = np.sqrt((ranks**2).sum(-1) * (depth**2).sum())
-            return np.divide(ranks @ depth, scale, out=np.zeros_like(scale), where=scale > 0)
+            # A flat curve neither rises nor falls.
+            return np.nan_to_num(rank_correlation(curve[..., 1:], depth))
 
         return replace(self.summary(correlation), unit="correlation")
 

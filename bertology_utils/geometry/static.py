@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from ..activations import Collected, collect
 from ..encoder import Encoder
-from ..resampling import Estimate, percentile_interval
+from ..resampling import RESAMPLES, Estimate, percentile_interval, rank_correlation
 from ..words import align
 from .rows import TooFewError, layer_rows, rows_at, unit_rows
 
@@ -181,20 +180,16 @@ def relatedness_correlation(
     if len(known) < 5 or np.ptp(gold) == 0:
         raise TooFewError(f"{len(known)} pairs of known words with different scores are too few")
     cosines = np.array([static.cosine(a, b) for a, b, _ in known])
-    value = float(spearmanr(cosines, gold).statistic)
-    draw = np.random.default_rng(seed)
-    draws = []
-    for _ in range(1000):
-        take = draw.integers(0, len(known), len(known))
-        if np.ptp(gold[take]) > 0 and np.ptp(cosines[take]) > 0:
-            draws.append(spearmanr(cosines[take], gold[take]).statistic)
+    value = float(rank_correlation(cosines, gold))
+    take = _resampled(len(known), seed)
+    draws = rank_correlation(cosines[take], gold[take])
     return Estimate(
         value=value,
         unit="correlation",
         n=len(known),
         model=static.model,
         seed=seed,
-        interval=percentile_interval(np.array(draws), value),
+        interval=percentile_interval(draws, value),
     )
 
 
@@ -214,13 +209,8 @@ def correlation_gain(
     one, two = (relatedness_correlation(s, known, seed=seed) for s in (better, worse))
     gold = np.array([score for _, _, score in known], float)
     first, second = (np.array([s.cosine(a, b) for a, b, _ in known]) for s in (better, worse))
-    draw = np.random.default_rng(seed)
-    draws = []
-    for _ in range(1000):
-        take = draw.integers(0, len(known), len(known))
-        if min(np.ptp(gold[take]), np.ptp(first[take]), np.ptp(second[take])) > 0:
-            a = spearmanr(first[take], gold[take]).statistic
-            draws.append(a - spearmanr(second[take], gold[take]).statistic)
+    take = _resampled(len(known), seed)
+    draws = rank_correlation(first[take], gold[take]) - rank_correlation(second[take], gold[take])
     value = one.value - two.value
     return Estimate(
         value=value,
@@ -228,5 +218,9 @@ def correlation_gain(
         n=len(known),
         model=better.model,
         seed=seed,
-        interval=percentile_interval(np.array(draws), value),
+        interval=percentile_interval(draws, value),
     )
+
+
+def _resampled(n: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, n, (RESAMPLES, n))

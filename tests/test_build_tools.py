@@ -209,6 +209,20 @@ def test_a_report_on_all_chapters_runs_last_and_again_after_any_of_them(mini):
     assert 0 < summary["chapters/one"]["seconds"] < 60
 
 
+def test_a_page_that_runs_last_finds_the_results_of_all_others(mini):
+    code = "import os, pathlib\npathlib.Path(os.environ['BERTOLOGY_RESULTS'], '{}').touch()"
+    mini.write("one", code.format("one.json"))
+    mini.write("two", code.format("two.json"))
+    mini.write(
+        "report",
+        "import os\nprint(*sorted(os.listdir(os.environ['BERTOLOGY_RESULTS'])))",
+        front="bertology:\n  runs_after: all\n",
+    )
+    assert mini.run()[0]["report"] == "one.json two.json\n"
+    mini.write("one", code.format("three.json"))
+    assert mini.run()[0]["report"] == "three.json two.json\n"
+
+
 def test_kernels_run_offline_on_one_thread_in_an_empty_folder(mini, monkeypatch):
     monkeypatch.delenv("BERTOLOGY_MODEL", raising=False)
     names = ("OMP_NUM_THREADS", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "BERTOLOGY_CHAPTER")

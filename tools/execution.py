@@ -277,6 +277,11 @@ def _run_chapter(
     results = store.results / chapter.docname.replace("/", "--")
     shutil.rmtree(results, ignore_errors=True)
     results.mkdir(parents=True)
+    if chapter.runs_last:
+        for other in book.chapters:
+            if not other.runs_last:
+                recorded = store.results / other.docname.replace("/", "--")
+                shutil.copytree(recorded, results, dirs_exist_ok=True)
 
     def started(notebook: nbformat.NotebookNode) -> None:
         seen["pid"] = client.km.provisioner.pid

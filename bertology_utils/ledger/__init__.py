@@ -19,6 +19,7 @@ from .errors import (
     WrongModeError,
 )
 from .measurement import UNITS, BrokenModel, Measured, Measurement, NotTestable
+from .scoreboard import STATUSES, Scoreboard, scoreboard
 from .store import (
     RESULTS_VARIABLE,
     Record,
@@ -32,7 +33,7 @@ from .store import (
     results_root,
     verdict,
 )
-from .tables import ClaimTable, Row, glue_values, rows, table
+from .tables import ClaimTable, Row, glue_values, rows, status_style, table
 from .verdicts import DOES_NOT, NOT_TESTABLE, PARTLY, REPLICATES, VERDICTS, Rule, Verdict
 
 __all__ = [
@@ -42,6 +43,8 @@ __all__ = [
     "REPLICATES",
     "RESULTS_VARIABLE",
     "UNITS",
+    "STATUSES",
+    "Scoreboard",
     "VERDICTS",
     "BrokenModel",
     "Claim",
@@ -76,6 +79,8 @@ __all__ = [
     "results",
     "results_root",
     "rows",
+    "scoreboard",
+    "status_style",
     "table",
     "verdict",
 ]

@@ -103,8 +103,8 @@ class ClaimTable:
 
     def to_html(self) -> str:
         """An HTML table; every text is escaped, every row points at its place in the chapter."""
-        body = "\n".join(_html_row(row) for row in self.rows)
-        head = "".join(f'<th scope="col">{name}</th>' for name in _HEADINGS)
+        body = "\n".join(html_row(row) for row in self.rows)
+        head = html_head()
         note = f"<p>{escape(_FOOTNOTE)}</p>" if self._needs_footnote() else ""
         return (
             '<div class="ledger-table" role="region" aria-label="What we measured" tabindex="0">'
@@ -197,15 +197,23 @@ def number(value: float) -> str:
     return f"{value:.2e}" if abs(value) < 0.001 else f"{value:,.0f}"
 
 
+def html_head() -> str:
+    """The heading cells of a table of claims."""
+    return "".join(f'<th scope="col">{name}</th>' for name in _HEADINGS)
+
+
 _HEADINGS = ("Row", "Claim", "The source reports", "We measure", "We found", "Verdict")
 
 
-def _html_row(row: Row) -> str:
+def html_row(row: Row, page: str | None = "") -> str:
+    """A table row; its number leads to the claim's place on ``page`` (None: nowhere yet)."""
     claim = row.claim
-    link = f'<a href="#{escape(claim.anchor)}">{escape(claim.id)}</a>'
+    link = escape(claim.id)
+    if page is not None:
+        link = f'<a href="{escape(page)}#{escape(claim.anchor)}">{link}</a>'
     mode = f'<br><small class="ledger-mode">{escape(claim.mode)}</small>'
     title = f' title="{escape(row.because)}"' if row.because else ""
-    style = row.status.replace(" ", "-") if row.status != NOT_TESTABLE else "not-testable"
+    style = status_style(row.status)
     cells = (
         f'<th scope="row">{link}{mode}</th>',
         f"<td>{_text(row, _html_source, escape)}</td>",
@@ -214,7 +222,15 @@ def _html_row(row: Row) -> str:
         f"<td>{escape(row.ours) or '&ndash;'}</td>",
         f'<td class="verdict verdict-{style}"{title}>{escape(row.status)}</td>',
     )
-    return f"<tr>{''.join(cells)}</tr>"
+    return (
+        f'<tr data-section="{escape(claim.section)}" data-mode="{escape(claim.mode)}" '
+        f'data-verdict="{escape(row.status)}">{"".join(cells)}</tr>'
+    )
+
+
+def status_style(status: str) -> str:
+    """The part of a CSS class that stands for a status."""
+    return "not-testable" if status == NOT_TESTABLE else status.replace(" ", "-")
 
 
 def _text(

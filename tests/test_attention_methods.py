@@ -1,6 +1,7 @@
 """Relations, links, trees, combination, norms, null space, similarity."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from tiny import tiny_encoder
 from bertology_utils import stimuli
 from bertology_utils.activations import run_with_cache
 from bertology_utils.attention import (
+    DECODERS,
     KINDS,
     HeadDistances,
     LinkItem,
@@ -30,7 +32,6 @@ from bertology_utils.attention import (
     pattern_change,
     recomputed_pattern,
     relation_scores,
-    spanning_trees,
     tree_scores,
     value_norms,
     value_vectors,
@@ -189,39 +190,6 @@ def test_pair_attention_and_matched_distance(wide_bert):
 # --- trees and combination ----------------------------------------------------------------------
 
 
-def test_spanning_trees_are_maximal():
-    draw = np.random.default_rng(0)
-    scores = draw.random((7, 5, 5))
-    weight = np.maximum(scores, scores.swapaxes(-1, -2))
-    for root in range(5):
-        for graph, parents in enumerate(spanning_trees(scores, root)):
-            assert parents[root] == -1
-            got = sum(weight[graph, i, p] for i, p in enumerate(parents) if p >= 0)
-            best = max(
-                sum(weight[graph, i, p] for i, p in enumerate(choice) if p >= 0)
-                for choice in _all_trees(5, root)
-            )
-            assert got == pytest.approx(best)
-
-
-def _all_trees(n, root):
-    others = [i for i in range(n) if i != root]
-    for picked in itertools.product(range(n), repeat=n - 1):
-        parents = [-1] * n
-        for word, parent in zip(others, picked, strict=True):
-            parents[word] = parent
-        if all(_reaches(parents, i, root) for i in others):
-            yield parents
-
-
-def _reaches(parents, node, root):
-    for _ in parents:
-        node = parents[node]
-        if node in (root, -1):
-            return node == root
-    return False
-
-
 def test_trees_of_heads_beside_the_chain(any_encoder, bank):
     sentences = short(bank)
     scores = tree_scores(any_encoder, sentences)
@@ -230,8 +198,27 @@ def test_trees_of_heads_beside_the_chain(any_encoder, bank):
     ]  # fmt: skip
     assert scores.control_scores["right_branching"] == pytest.approx(np.mean(gold))
     assert ((0 <= scores.scores) & (scores.scores <= 1)).all()
-    with pytest.raises(ValueError, match="root 9"):
-        spanning_trees(np.zeros((3, 3)), 9)
+    with pytest.raises(ValueError, match="guess"):
+        tree_scores(any_encoder, sentences, decoder="guess")
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_a_head_that_shows_the_gold_tree_scores_one(decoder, wide_bert, bank, monkeypatch):
+    sentences = short(bank, 12)
+
+    def gold_maps(_encoder, texts, **_):
+        for index, sentence in enumerate(sentences):
+            words = np.full((3, 4, len(sentence), len(sentence)), 0.01)
+            for head, dependent, _name in sentence.edges():
+                words[1, 2, dependent, head] = 0.9
+            yield SimpleNamespace(index=index, words=words)
+
+    monkeypatch.setattr("bertology_utils.attention.trees.attention_maps", gold_maps)
+    scores = tree_scores(wide_bert, sentences, decoder=decoder)
+    assert scores.ranking()[0] == (1, 2)
+    if decoder != "projective" or all(s.projective() for s in sentences):
+        assert scores.scores[1, 2] == 1.0
+    assert scores.scores[0, 0] < 1.0
 
 
 def test_a_combination_is_learned_and_measured_elsewhere(wide_bert):

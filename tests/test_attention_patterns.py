@@ -95,6 +95,13 @@ def test_entropy_is_that_of_even_attention_when_queries_vanish(texts):
         assert share == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.parametrize("n_layers", [12, 24])
+def test_deep_models(n_layers, texts):
+    encoder = tiny_encoder("bert", n_layers=n_layers)
+    assert len(attention_to(encoder, texts, targets=["sep"])["sep"].by_layer()) == n_layers
+    assert len(classify_heads(encoder, texts).labels) == n_layers
+
+
 def test_unknown_targets_and_no_texts_are_refused(tiny_bert):
     with pytest.raises(KeyError, match="middle"):
         attention_to(tiny_bert, ["Dogs bark."], targets=["middle"])

@@ -54,13 +54,14 @@ from .targets import (
     attention_to,
     most_attended,
 )
-from .trees import spanning_trees, tree_scores
+from .trees import DECODERS, tree_scores
 
 __all__ = [
     "ALL",
     "AlternativeAttention",
     "BestHead",
     "CANDIDATES",
+    "DECODERS",
     "DIRECTIONS",
     "FEATURES",
     "HeadCombination",
@@ -114,7 +115,6 @@ __all__ = [
     "rollout",
     "rule",
     "segments",
-    "spanning_trees",
     "synthetic_maps",
     "train_pattern_classifier",
     "tree_scores",

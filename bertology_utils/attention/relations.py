@@ -118,9 +118,9 @@ def relation_scores(
         raise NothingToScoreError(f"no dependency edge in {len(listed)} sentences")
     n, r = len(listed), len(relations)
     offsets = np.array([o for o in range(-MAX_OFFSET, MAX_OFFSET + 1) if o])
-    hits = np.zeros((n, r, 3, encoder.n_layers, encoder.n_heads), np.uint8)
+    hits = np.zeros((n, r, 3, encoder.n_layers, encoder.n_heads), np.uint16)
     counts = np.zeros((n, r), np.int64)
-    offset_hits = np.zeros((n, r, 3, len(offsets)), np.uint8)
+    offset_hits = np.zeros((n, r, 3, len(offsets)), np.uint16)
     texts = [WordList(s.words, s.text) for s in listed]
     for maps in attention_maps(encoder, texts, max_tokens=max_tokens):
         guess = _guesses(maps.pattern, maps.row.spans, candidates)

@@ -17,12 +17,22 @@ from .linear import LinearProbes, fit_linear
 from .mlp import MLPProbes, fit_mlp
 from .results import ClassScore, ProbeResult, class_scores, share_interval
 from .ridge import RegressionResult, RidgeProbes, fit_ridge, regress_layers
+from .structural import (
+    DepthResult,
+    DistanceResult,
+    StructuralProbes,
+    depth_probe,
+    distance_probe,
+    fit_structural,
+)
 from .tree_metrics import branching_heads, chain, spanning_trees, uas, uuas
 
 __all__ = [
     "ClassScore",
     "CodelengthResult",
     "DecodingError",
+    "DepthResult",
+    "DistanceResult",
     "KINDS",
     "LinearProbes",
     "MLPProbes",
@@ -34,16 +44,20 @@ __all__ = [
     "RidgeProbes",
     "SelectivityResult",
     "Split",
+    "StructuralProbes",
     "TooFewExamplesError",
     "UnequalLengthError",
     "branching_heads",
     "chain",
     "class_scores",
     "control_labels",
+    "depth_probe",
+    "distance_probe",
     "eisner",
     "fit_linear",
     "fit_mlp",
     "fit_ridge",
+    "fit_structural",
     "group_split",
     "heads_from_edges",
     "max_arborescence",

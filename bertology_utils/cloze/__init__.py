@@ -2,7 +2,7 @@
 
 from .errors import MaskCountError, TargetError, UnequalPairError
 from .fill import Filling, fill_mask, target_id, target_log_probs, target_ranks
-from .minimal import compare_contexts, judge_pairs
+from .minimal import compare_contexts, judge_pairs, spell_mask
 from .pairs import (
     Preference,
     compare_at_mask,
@@ -31,6 +31,7 @@ __all__ = [
     "pll",
     "preference",
     "read_queries",
+    "spell_mask",
     "surprisal",
     "target_id",
     "target_log_probs",

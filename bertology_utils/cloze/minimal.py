@@ -3,10 +3,15 @@
 from collections.abc import Sequence
 
 from ..encoder import Encoder
-from ..stimuli import MinimalPair
+from ..stimuli import MASK, MinimalPair
 from .errors import UnequalPairError
 from .fill import target_log_probs
 from .pairs import Preference, compare_at_mask, compare_sentences, preference
+
+
+def spell_mask(encoder: Encoder, text: str) -> str:
+    """The text with every ``[MASK]`` spelled as this model spells its mask."""
+    return text.replace(MASK, encoder.tokenizer.mask_token)
 
 
 def compare_contexts(
@@ -58,15 +63,15 @@ def judge_pairs(
     if all(pair.contrast == "target" for pair in pairs):
         return compare_at_mask(
             encoder,
-            [pair.frame for pair in pairs],
+            [spell_mask(encoder, pair.frame) for pair in pairs],
             [pair.good_word for pair in pairs],
             [pair.bad_word for pair in pairs],
             max_tokens=max_tokens,
         )
     return compare_contexts(
         encoder,
-        [pair.good_frame for pair in pairs],
-        [pair.bad_frame for pair in pairs],
+        [spell_mask(encoder, pair.good_frame) for pair in pairs],
+        [spell_mask(encoder, pair.bad_frame) for pair in pairs],
         [pair.good_word for pair in pairs],
         max_tokens=max_tokens,
     )

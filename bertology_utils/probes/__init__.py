@@ -15,6 +15,14 @@ from .errors import (
 from .layers import KINDS, probe_layers
 from .linear import LinearProbes, fit_linear
 from .mlp import MLPProbes, fit_mlp
+from .perturbed import (
+    DECODERS,
+    Impact,
+    ImpactTrees,
+    decode_impact,
+    impact_matrices,
+    impact_trees,
+)
 from .results import ClassScore, ProbeResult, class_scores, share_interval
 from .ridge import RegressionResult, RidgeProbes, fit_ridge, regress_layers
 from .structural import (
@@ -30,9 +38,12 @@ from .tree_metrics import branching_heads, chain, spanning_trees, uas, uuas
 __all__ = [
     "ClassScore",
     "CodelengthResult",
+    "DECODERS",
     "DecodingError",
     "DepthResult",
     "DistanceResult",
+    "Impact",
+    "ImpactTrees",
     "KINDS",
     "LinearProbes",
     "MLPProbes",
@@ -51,6 +62,7 @@ __all__ = [
     "chain",
     "class_scores",
     "control_labels",
+    "decode_impact",
     "depth_probe",
     "distance_probe",
     "eisner",
@@ -60,6 +72,8 @@ __all__ = [
     "fit_structural",
     "group_split",
     "heads_from_edges",
+    "impact_matrices",
+    "impact_trees",
     "max_arborescence",
     "online_codelength",
     "probe_layers",

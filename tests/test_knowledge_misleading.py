@@ -19,7 +19,8 @@ NEUTRAL_WORDS = " ".join(NEUTRAL)
 
 
 def test_a_model_deaf_to_not_keeps_every_answer():
-    found = k.negation(knowing(CAPITALS), FACTS)
+    encoder = knowing(CAPITALS)
+    found = k.negation(encoder, k.ask(encoder, FACTS))
     assert found.overlap.value == 1.0
     assert found.correlation.value == pytest.approx(1.0)
     assert found.affirmative.value == 1.0 and found.negated.value == 0.0
@@ -31,7 +32,8 @@ def test_a_model_that_hears_not_turns_its_answers_round():
     # "not" speaks against every capital as much as a country speaks for its own, and then some.
     rules = {country: {city: 2.0} for country, city in CAPITALS.items()}
     rules["not"] = {"seven": 9.0}
-    found = k.negation(planted_encoder(WORDS, rules), FACTS)
+    encoder = planted_encoder(WORDS, rules)
+    found = k.negation(encoder, k.ask(encoder, FACTS))
     assert found.overlap.value == 0.0
     # Among the capitals, though, the order is as before: that is what the correlation shows.
     assert found.correlation.value == pytest.approx(1.0) and found.negated.value == 0.0
@@ -48,8 +50,11 @@ def test_rank_correlation_equals_scipy():
 
 def test_public_facts_without_negations_are_refused():
     bare = s.Fact("france", "capital", "paris", ("paris",), "1-1", ("[X] is [Y].",), ())
+    encoder = knowing([])
     with pytest.raises(k.KnowledgeError, match="'france'"):
-        k.negation(knowing([]), [bare])
+        k.negation(encoder, k.ask(encoder, [bare]))
+    with pytest.raises(k.UnmatchedError, match="not template 1 of 'capital'"):
+        k.negation(encoder, k.ask(encoder, FACTS), template=1)
 
 
 # -- primes ------------------------------------------------------------------------------------
@@ -60,7 +65,7 @@ def test_a_model_that_copies_the_prime_falls_for_all_of_them():
     for city in CAPITALS.values():
         rules[city] = {city: 5.0}
     encoder = planted_encoder([*WORDS, NEUTRAL_WORDS, "?"], rules)
-    found = k.mispriming(encoder, FACTS)
+    found = k.mispriming(encoder, k.ask(encoder, FACTS))
     assert found.precision["none"].value == found.precision["neutral"].value == 1.0
     assert found.precision["misleading"].value == 0.0
     assert found.drop.value == 1.0 and found.neutral_drop.value == 0.0
@@ -73,7 +78,7 @@ def test_a_model_that_copies_the_prime_falls_for_all_of_them():
 def test_a_model_that_ignores_the_prime_loses_nothing():
     encoder = planted_encoder([*WORDS, NEUTRAL_WORDS, "?"],
                               {c: {y: 2.0} for c, y in CAPITALS.items()})  # fmt: skip
-    found = k.mispriming(encoder, FACTS)
+    found = k.mispriming(encoder, k.ask(encoder, FACTS))
     assert found.drop.value == found.copied.value == 0.0
     assert found.drop.interval == (0.0, 0.0)
 
@@ -87,10 +92,9 @@ def test_primes_are_written_in_front():
     assert k.primed("rome", "The capital is [MASK].") == "Rome? The capital is [MASK]."
     with pytest.raises(k.KnowledgeError, match="empty"):
         k.primed("  ", "The capital is [MASK].")
+    encoder = knowing([])
     with pytest.raises(s.FactError, match="no wrong answer"):
-        k.mispriming(knowing([]), [FACTS[0]])
-    with pytest.raises(k.KnowledgeError, match="no facts"):
-        k.mispriming(knowing([]), [])
+        k.mispriming(encoder, k.ask(encoder, [FACTS[0]]))
 
 
 # -- names -------------------------------------------------------------------------------------

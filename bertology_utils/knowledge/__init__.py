@@ -9,7 +9,7 @@ Facts are asked as masked questions (``ask``) and scored against the most freque
 numbers, each with its own control.
 """
 
-from .answers import Answers, ask, askable, hits_at, known_facts, one_piece, with_mask
+from .answers import Answers, ask, askable, hits_at, known_facts, one_piece
 from .completion import (
     Completion,
     completion,
@@ -117,6 +117,5 @@ __all__ = [
     "supervised_scores",
     "thing_vectors",
     "usable_triples",
-    "with_mask",
     "wording",
 ]

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..cloze import Query, read_queries, target_id
+from ..cloze import Query, read_queries, spell_mask, target_id
 from ..cloze.fill import mask_queries
 from ..encoder import Encoder
-from ..stimuli import MASK, RELATIONS, Fact, FactError, facts
+from ..stimuli import RELATIONS, Fact, FactError, facts
 from ..stimuli import candidates as candidates_of
 from .errors import KnowledgeError, UnmatchedError
 
@@ -113,11 +113,6 @@ def one_piece(encoder: Encoder, word: str) -> bool:
     return len(pieces) == 1 and pieces[0] != tokenizer.unk_token_id
 
 
-def with_mask(encoder: Encoder, text: str) -> str:
-    """The text with ``[MASK]`` spelled as the model spells it."""
-    return text.replace(MASK, encoder.tokenizer.mask_token)
-
-
 def askable(encoder: Encoder, found: Iterable[Fact]) -> list[Fact]:
     """The facts, with the right answers that are one piece; facts left without any are dropped.
 
@@ -199,7 +194,7 @@ def ask(
     asked = [fact.queries[0] for fact in found] if queries is None else list(queries)
     if len(asked) != len(found):
         raise UnmatchedError(f"{len(asked)} questions for {len(found)} facts")
-    asked = [with_mask(encoder, text) for text in asked]
+    asked = [spell_mask(encoder, text) for text in asked]
     words = _candidates(found, among)
     ids = {word: target_id(encoder, word) for group in words.values() for word in group}
     closed = {name: torch.tensor([ids[word] for word in group]) for name, group in words.items()}

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..cloze import Query, preference, read_queries, target_id
+from ..cloze import Query, preference, read_queries, spell_mask, target_id
 from ..encoder import Encoder
 from ..resampling import Estimate
 from ..stimuli.commonsense import Triple
 from ..words import align_all
-from .answers import one_piece, with_mask
+from .answers import one_piece
 from .errors import KnowledgeError
 
 
@@ -62,7 +62,7 @@ def pmi_scores(encoder: Encoder, found: Sequence[Triple]) -> np.ndarray:
     for triple in found:
         texts += [triple.query, triple.headless]
         places += [0, -1 if triple.tail_comes_last else 0]
-    rows = align_all(encoder, [with_mask(encoder, text) for text in texts])
+    rows = align_all(encoder, [spell_mask(encoder, text) for text in texts])
     mask = encoder.tokenizer.mask_token_id
     queries = []
     for number, (row, place) in enumerate(zip(rows, places, strict=True)):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..cloze import compare_at_mask, fill_mask, wilson_interval
+from ..cloze import compare_at_mask, fill_mask, spell_mask, wilson_interval
 from ..encoder import Encoder
 from ..resampling import Estimate
 from ..stimuli.everyday import Gap, Scene
-from .answers import one_piece, with_mask
+from .answers import one_piece
 from .errors import KnowledgeError
 
 
@@ -39,7 +39,7 @@ def fill_gaps(encoder: Encoder, gaps: Sequence[Gap], *, k: int = 10) -> Gaps:
     """
     if not gaps:
         raise KnowledgeError("no gaps to fill")
-    texts = [with_mask(encoder, text) for gap in gaps for text in (gap.text, gap.bare)]
+    texts = [spell_mask(encoder, text) for gap in gaps for text in (gap.text, gap.bare)]
     guesses = [tuple(_word(t) for t in f.tokens) for f in fill_mask(encoder, texts, k=k)]
     full, bare = guesses[0::2], guesses[1::2]
     found, luck = (
@@ -87,7 +87,7 @@ def read_scenes(encoder: Encoder, scenes: Sequence[Scene]) -> Scenes:
     kept = [s for s in scenes if one_piece(encoder, s.expected) and one_piece(encoder, s.related)]
     if not kept:
         raise KnowledgeError("no scene has words that are one piece of this vocabulary")
-    texts = [with_mask(encoder, scene.text) for scene in kept]
+    texts = [spell_mask(encoder, scene.text) for scene in kept]
     guesses = [tuple(_word(t) for t in f.tokens) for f in fill_mask(encoder, texts, k=5)]
     expected = [scene.expected for scene in kept]
     margins = compare_at_mask(encoder, texts, expected, [scene.related for scene in kept])

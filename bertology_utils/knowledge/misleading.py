@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..cloze import compare_at_mask
+from ..cloze import spell_mask
 from ..encoder import Encoder
 from ..resampling import Estimate
 from ..stimuli import Fact, misprimes
 from .answers import Answers, ask
-from .errors import KnowledgeError
+from .errors import KnowledgeError, UnmatchedError
 from .precision import macro_mean
 
 #: primes that answer no question about a country, a person, a work or an element
@@ -62,71 +62,80 @@ class Priming:
     answers: dict[str, Answers]
 
 
-def negation(encoder: Encoder, found: Sequence[Fact], *, seed: int = 0) -> Negation:
-    """Ask the first template and its negation about every fact.
+def negation(encoder: Encoder, plain: Answers, *, template: int = 0, seed: int = 0) -> Negation:
+    """Ask the facts of some answers again, with "not".
+
+    Args:
+        plain: answers to the questions of one template.
+        template: its number.
+        seed: of the wrong answers, which are right for another fact of the same relation.
 
     Raises:
-        KnowledgeError: no facts, or one without negated templates (public files have none).
+        KnowledgeError: a fact without negated templates (public files have none).
+        UnmatchedError: ``plain`` answers another question than that template's.
         FactError: a relation with one answer only, so that none is wrong.
     """
+    found = plain.facts
     if bare := next((fact for fact in found if not fact.negated_templates), None):
         raise KnowledgeError(f"{bare.subject!r} ({bare.relation}) has no negated templates")
-    plain = ask(encoder, found)
-    negative = ask(encoder, found, [fact.negated_queries[0] for fact in found])
-    wrong = [word for _, word in _primes(found, seed)]
-    right = [fact.object for fact in found]
+    for fact, query in zip(found, plain.queries, strict=True):
+        if query != spell_mask(encoder, fact.queries[template]):
+            raise UnmatchedError(f"{query!r} is not template {template} of {fact.relation!r}")
+    asked = [fact.negated_queries[template] for fact in found]
+    negative = ask(encoder, found, asked, among=plain.candidates)
+    wrong = _wrong_answers(found, seed)
     stays = [a == b for a, b in zip(plain.first, negative.first, strict=True)]
     ranks = [rank_correlation(a, b) for a, b in zip(plain.scores, negative.scores, strict=True)]
-    margins = {
-        "affirmative": compare_at_mask(encoder, plain.queries, right, wrong).margins,
-        "negated": compare_at_mask(encoder, negative.queries, wrong, right).margins,
-    }
+    margins = [_margins(answers, wrong) for answers in (plain, negative)]
 
     def mean(values: Sequence[float], unit: str = "share") -> Estimate:
         return macro_mean(values, plain.relations, seed=seed, model=encoder.name, unit=unit)
 
-    true = {
-        name: mean([_won(m) for m in own]).with_baselines(chance=0.5)
-        for name, own in margins.items()
-    }
     return Negation(
-        mean(stays), mean(ranks, "correlation"), true["affirmative"], true["negated"], plain,
-        negative,
-    )  # fmt: skip
+        overlap=mean(stays),
+        correlation=mean(ranks, "correlation"),
+        affirmative=mean(_won(margins[0])).with_baselines(chance=0.5),
+        negated=mean(_won(-margins[1])).with_baselines(chance=0.5),
+        plain=plain,
+        negative=negative,
+    )
 
 
-def mispriming(encoder: Encoder, found: Sequence[Fact], *, seed: int = 0) -> Priming:
-    """Ask the first template of every fact alone, after a neutral word, and after a wrong answer.
+def mispriming(encoder: Encoder, plain: Answers, *, seed: int = 0) -> Priming:
+    """Ask the questions of some answers again, after a neutral word and after a wrong answer.
 
     "Munich? The capital of France is [MASK]." The wrong answer is right for another fact of the
     same relation.
 
+    Args:
+        plain: answers to any one question about each fact.
+        seed: of the primes.
+
     Raises:
-        KnowledgeError: no facts.
         FactError: a relation with one answer only, so that none is wrong.
     """
-    primes = tuple(word for _, word in _primes(found, seed))
+    found, primes = plain.facts, tuple(_wrong_answers(plain.facts, seed))
     draw = np.random.default_rng(seed)
     calm = [NEUTRAL[i] for i in draw.integers(0, len(NEUTRAL), len(found))]
-    asked = {
-        "none": ask(encoder, found),
-        "neutral": ask(encoder, found, _primed(found, calm)),
-        "misleading": ask(encoder, found, _primed(found, primes)),
-    }
+
+    def after(words: Sequence[str]) -> Answers:
+        asked = [primed(w, query) for w, query in zip(words, plain.queries, strict=True)]
+        return ask(encoder, found, asked, among=plain.candidates)
+
+    asked = {"none": plain, "neutral": after(calm), "misleading": after(primes)}
     hits = {name: answers.hits(1) for name, answers in asked.items()}
-    groups = asked["none"].relations
 
     def mean(values: np.ndarray, unit: str = "share") -> Estimate:
-        return macro_mean(values, groups, seed=seed, model=encoder.name, unit=unit)
+        return macro_mean(values, plain.relations, seed=seed, model=encoder.name, unit=unit)
 
     copied = {name: _copies(encoder, asked[name], primes) for name in ("none", "misleading")}
     return Priming(
-        mean(hits["none"] - hits["misleading"], "share difference"),
-        mean(hits["none"] - hits["neutral"], "share difference"),
-        {name: mean(own) for name, own in hits.items()},
-        mean(copied["misleading"]).with_baselines(no_prime=mean(copied["none"])),
-        primes,
-        asked,
+        drop=mean(hits["none"] - hits["misleading"], "share difference"),
+        neutral_drop=mean(hits["none"] - hits["neutral"], "share difference"),
+        precision={name: mean(own) for name, own in hits.items()},
+        copied=mean(copied["misleading"]).with_baselines(no_prime=mean(copied["none"])),
+        primes=primes,
+        answers=asked,
     )
 
 
@@ -154,22 +163,25 @@ def rank_correlation(first: np.ndarray, second: np.ndarray) -> float:
     return float(np.corrcoef(*places)[0, 1])
 
 
-def _primes(found: Sequence[Fact], seed: int) -> list[tuple[Fact, str]]:
+def _wrong_answers(found: Sequence[Fact], seed: int) -> list[str]:
     """A wrong answer for each fact, drawn among the answers of its own relation."""
-    if not found:
-        raise KnowledgeError("no facts to ask about")
     groups: dict[str, list[int]] = {}
     for i, fact in enumerate(found):
         groups.setdefault(fact.relation, []).append(i)
-    out: dict[int, tuple[Fact, str]] = {}
+    out: dict[int, str] = {}
     for rows in groups.values():
         drawn = misprimes([found[i] for i in rows], seed)
-        out |= dict(zip(rows, drawn, strict=True))
+        out |= {i: word for i, (_, word) in zip(rows, drawn, strict=True)}
     return [out[i] for i in range(len(found))]
 
 
-def _primed(found: Sequence[Fact], primes: Sequence[str]) -> list[str]:
-    return [primed(prime, fact.queries[0]) for fact, prime in zip(found, primes, strict=True)]
+def _margins(answers: Answers, wrong: Sequence[str]) -> np.ndarray:
+    """[N] log-probability of the right answer minus that of the wrong one."""
+    out = []
+    for fact, score, word in zip(answers.facts, answers.scores, wrong, strict=True):
+        place = answers.candidates[fact.relation].index
+        out.append(score[place(fact.object)] - score[place(word)])
+    return np.array(out)
 
 
 def _copies(encoder: Encoder, answers: Answers, primes: Sequence[str]) -> np.ndarray:
@@ -178,5 +190,6 @@ def _copies(encoder: Encoder, answers: Answers, primes: Sequence[str]) -> np.nda
     return np.array([float(a == b) for a, b in zip(answers.first, pieces, strict=True)])
 
 
-def _won(margin: float) -> float:
-    return 1.0 if margin > 0 else 0.5 if margin == 0 else 0.0
+def _won(margins: np.ndarray) -> np.ndarray:
+    """1.0 where a margin is positive, 0.5 at a tie, else 0.0."""
+    return (1 + np.sign(margins)) / 2

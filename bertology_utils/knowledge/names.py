@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..cloze import fill_mask, target_log_probs, wilson_interval
+from ..cloze import fill_mask, spell_mask, target_log_probs, wilson_interval
 from ..encoder import Encoder
 from ..resampling import Estimate
 from ..stimuli import NameItem
-from .answers import Answers, with_mask
+from .answers import Answers
 from .errors import KnowledgeError, UnmatchedError
 from .precision import Precision, precision_at_k
 
@@ -61,7 +61,7 @@ def name_stereotypes(
     origins = tuple(dict.fromkeys(words))
     if len(origins) < 2:
         raise KnowledgeError(f"names of {len(origins)} origins; at least two are needed")
-    texts = [with_mask(encoder, getattr(item, question)) for item in items]
+    texts = [spell_mask(encoder, getattr(item, question)) for item in items]
     scores = np.array(target_log_probs(encoder, texts, [origins] * len(texts)))
     gold = np.array([origins.index(word) for word in words])
     given = scores.argmax(axis=1)
@@ -160,7 +160,7 @@ def changed_predictions(
         raise UnmatchedError(f"{len(changed)} changed texts for {len(texts)} texts")
     if same := [a for a, b in zip(texts, changed, strict=True) if a == b]:
         raise KnowledgeError(f"nothing was exchanged in {same[0]!r}")
-    asked = [with_mask(encoder, text) for text in (*texts, *changed)]
+    asked = [spell_mask(encoder, text) for text in (*texts, *changed)]
     if candidates is None:
         found = [filling.tokens[0] for filling in fill_mask(encoder, asked, k=1)]
     else:

@@ -58,8 +58,8 @@ sweet: sugar, honey, a cake; hard: a rock, a diamond; soft: a pillow, a cushion;
 bright: the sun; sharp: a knife, a razor; wet: rain, a sponge; dry: a desert; slow: a snail;
 fast: a race car, a rocket; black: coal, a raven; deep: the ocean, a well;
 loud: thunder, an explosion; heavy: an anchor, lead; poor: a beggar; rich: a millionaire;
-old: a ruin, a fossil; strong: a giant, a bull; dangerous: a bomb, a shark; blue: the sky; empty: a wasteland;
-sick: a patient; young: a puppy, a baby"""),
+old: a ruin, a fossil; strong: a giant, a bull; dangerous: a bomb, a shark;
+blue: the sky; empty: a wasteland; sick: a patient; young: a puppy, a baby"""),
     "is part of": ("[X] is part of a [Y].", """
 car: a steering wheel, a windshield; flower: a petal, a stem; tree: a branch, a trunk;
 house: a roof, a bedroom; book: a page, a chapter; guitar: a fret; computer: a keyboard, a screen;
@@ -72,9 +72,10 @@ shoe: a lace"""),
 cold: hot; small: big; bad: good; down: up; right: left; black: white; night: day; old: young;
 poor: rich; hate: love; peace: war; death: life; slow: fast; closed: open; late: early;
 weak: strong; empty: full; false: true; last: first; south: north; enemy: friend; bottom: top;
-end: beginning; sell: buy; winter: summer; dark: light; dry: wet; soft: hard; low: high; short: long; sad: happy;
-lose: win; outside: inside; after: before; defense: attack; woman: man; queen: king;
-sister: brother; west: east; ugly: beautiful; wrong: correct; present: absent"""),
+end: beginning; sell: buy; winter: summer; dark: light; dry: wet; soft: hard; low: high;
+short: long; sad: happy; lose: win; outside: inside; after: before; defense: attack;
+woman: man; queen: king; sister: brother; west: east;
+ugly: beautiful; wrong: correct; present: absent"""),
 }  # fmt: skip
 
 

@@ -51,6 +51,7 @@ class MiniBook:
         (root / "requirements.txt").write_text("")
         (root / "references.bib").write_text("")
         shutil.copy(ROOT / "_config.yml", root)
+        shutil.copytree(ROOT / "_static", root / "_static")
         shutil.copy(ROOT / "tools" / "sphinx_bertology.py", root / "tools")
         self.names: list[str] = []
 
@@ -189,6 +190,8 @@ def test_a_damaged_run_is_made_again(mini):
         assert mini.store().load(chapter, key) is None
     texts, _, ran = mini.run()
     assert (texts, ran) == ({"one": "true\n"}, {"one"})
+    shutil.rmtree(mini.store().results_of(chapter))
+    assert mini.run()[2] == {"one"}, "a run without its results is half a run"
 
 
 def test_a_report_on_all_chapters_runs_last_and_again_after_any_of_them(mini):

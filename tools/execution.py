@@ -112,7 +112,13 @@ class Store:
             nbformat.ValidationError,
         ):
             return None
+        # What the run recorded lies beside it; without that half the run is lost.
+        sound = sound and self.results_of(chapter).is_dir()
         return (notebook, run) if sound and run.key == key else None
+
+    def results_of(self, chapter: Chapter) -> Path:
+        """Return the folder into which the chapter records what it measured."""
+        return self.results / chapter.docname.replace("/", "--")
 
     def save(self, chapter: Chapter, notebook: nbformat.NotebookNode, run: Run) -> None:
         """Keep a finished run; readers see the old file or the new one, never a part."""
@@ -274,14 +280,13 @@ def _run_chapter(
     notebook = chapter.notebook(book)
     code_cells = [i for i, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
     seen = {"cell": 0, "peak": 0.0, "pid": -1}
-    results = store.results / chapter.docname.replace("/", "--")
+    results = store.results_of(chapter)
     shutil.rmtree(results, ignore_errors=True)
     results.mkdir(parents=True)
     if chapter.runs_last:
         for other in book.chapters:
             if not other.runs_last:
-                recorded = store.results / other.docname.replace("/", "--")
-                shutil.copytree(recorded, results, dirs_exist_ok=True)
+                shutil.copytree(store.results_of(other), results, dirs_exist_ok=True)
 
     def started(notebook: nbformat.NotebookNode) -> None:
         seen["pid"] = client.km.provisioner.pid

@@ -16,6 +16,7 @@ from tiny import wordpiece_tokenizer
 from transformers import AutoTokenizer, BertConfig, BertForPreTraining
 
 from bertology_utils.training import checkpoints, text
+from bertology_utils.training.card import CURVE, read_log, write_card
 from bertology_utils.training.checkpoints import CheckpointError
 from bertology_utils.training.export import TOKENIZER_FILES, export_model
 from bertology_utils.training.masking import BERT_80_10_10, MaskingScheme, apply_masking
@@ -437,3 +438,30 @@ def test_weights_that_do_not_fit_are_not_exported(tokenizer, tmp_path):
     with pytest.raises(ValueError, match="pooler"):
         export_model(model, tokenizer, tmp_path / "model")
     assert not (tmp_path / "model").exists()
+
+
+# --- card --------------------------------------------------------------------------------
+
+
+def test_the_card_says_what_the_run_logged(corpus, tokenizer, tmp_path):
+    run_folder, out = tmp_path / "run", tmp_path / "model"
+    model = run(corpus, tokenizer, run_folder, evaluate_every=6, save_every=6)
+    (run_folder / "sources.json").write_text(
+        json.dumps({"train": text.describe(corpus[0]), "held_out": []})
+    )
+    export_model(model, tokenizer, out)
+    (tmp_path / "table.md").write_text("| task | m |\n|---|---|\n| x | 0.5 |\n")
+    card = write_card(run_folder, tmp_path / "table.md", 12, out).read_text()
+    curve = json.loads((out / CURVE).read_text())
+    held = [e for e in entries(run_folder) if "held_out" in e]
+    assert [row["step"] for row in curve] == [6, 12]
+    assert curve[-1]["mlm_loss"] == pytest.approx(held[-1]["held_out"]["mlm_loss"], abs=1e-4)
+    assert curve[-1]["pieces"] == sum(e.get("pieces", 0) for e in entries(run_folder))
+    assert "| x | 0.5 |" in card and "12 of 12 planned steps" in card
+    assert f"| {curve[-1]['mlm_accuracy']:.3f} |" in card
+
+
+def test_a_repeated_step_counts_once(tmp_path):
+    lines = [{"step": 1, "pieces": 5}, {"step": 2, "pieces": 7}, {"step": 2, "pieces": 9}]
+    (tmp_path / "log.jsonl").write_text("\n".join(json.dumps(x) for x in lines))
+    assert [entry["pieces"] for entry in read_log(tmp_path)] == [5, 9]

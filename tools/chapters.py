@@ -16,7 +16,7 @@ from myst_parser.config.main import MdParserConfig
 from sphinx_external_toc.parsing import parse_toc_yaml
 
 # Raise this when a change of the build itself makes earlier outputs unusable.
-EXECUTION_FORMAT = 1
+EXECUTION_FORMAT = 2
 
 _SKIPPED_FOLDERS = {"__pycache__", ".ipynb_checkpoints"}
 

@@ -8,6 +8,7 @@ it was running, and damage on disk is noticed instead of shown.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
@@ -40,7 +41,10 @@ from tools.chapters import Book, Chapter
 # A kernel with the model, torch and transformers loaded stays below this in every chapter.
 _BYTES_PER_KERNEL = 2 * 1024**3
 _STORES_KEPT = 3
-_PEAK_MEMORY = "__import__('resource').getrusage(__import__('resource').RUSAGE_SELF).ru_maxrss"
+_USAGE = (
+    "(lambda use: (use.ru_maxrss, use.ru_utime + use.ru_stime))"
+    "(__import__('resource').getrusage(__import__('resource').RUSAGE_SELF))"
+)
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -53,6 +57,8 @@ class Run:
         key: digest of everything the outputs depend on.
         run_id: new for every execution, so that pages can tell two runs apart.
         seconds: wall-clock time with one thread, from kernel start to the last cell.
+        cpu_seconds: processor time of the kernel; unlike the former, other programs on the
+            machine hardly change it.
         peak_memory_mb: largest resident size of the kernel, in 10^6 bytes.
         code_cells: number of code cells.
         finished: end of the run, ISO 8601, UTC.
@@ -64,6 +70,7 @@ class Run:
     key: str
     run_id: str
     seconds: float
+    cpu_seconds: float
     peak_memory_mb: float
     code_cells: int
     finished: str
@@ -279,7 +286,7 @@ def _run_chapter(
     """
     notebook = chapter.notebook(book)
     code_cells = [i for i, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
-    seen = {"cell": 0, "peak": 0.0, "pid": -1}
+    seen = {"cell": 0, "pid": -1, "usage": (0.0, 0.0)}
     results = store.results_of(chapter)
     shutil.rmtree(results, ignore_errors=True)
     results.mkdir(parents=True)
@@ -297,7 +304,7 @@ def _run_chapter(
 
     async def ran(cell: nbformat.NotebookNode, cell_index: int, execute_reply: dict) -> None:
         if cell_index == code_cells[-1] and execute_reply["content"]["status"] == "ok":
-            seen["peak"] = await _peak_memory(client)
+            seen["usage"] = await _usage(client)
 
     client = NotebookClient(
         notebook,
@@ -332,7 +339,8 @@ def _run_chapter(
         key=key,
         run_id=uuid.uuid4().hex,
         seconds=round(time.perf_counter() - begin, 2),
-        peak_memory_mb=round(seen["peak"], 1),
+        cpu_seconds=round(seen["usage"][1], 2),
+        peak_memory_mb=round(seen["usage"][0], 1),
         code_cells=len(code_cells),
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         machine=f"{platform.machine()}, {os.cpu_count()} cores",
@@ -368,15 +376,16 @@ def _kernel_environment(
     return environment
 
 
-async def _peak_memory(client: NotebookClient) -> float:
-    """Ask a kernel for its largest resident size so far, in 10^6 bytes."""
+async def _usage(client: NotebookClient) -> tuple[float, float]:
+    """Ask a kernel for its largest resident size, in 10^6 bytes, and its processor time."""
     reply = await ensure_async(
         client.kc.execute(
-            "", silent=True, user_expressions={"peak": _PEAK_MEMORY}, reply=True, timeout=60
+            "", silent=True, user_expressions={"usage": _USAGE}, reply=True, timeout=60
         )
     )
-    peak = int(reply["content"]["user_expressions"]["peak"]["data"]["text/plain"])
-    return peak / 1e6 if platform.system() == "Darwin" else peak * 1024 / 1e6
+    text = reply["content"]["user_expressions"]["usage"]["data"]["text/plain"]
+    peak, seconds = ast.literal_eval(text)
+    return peak / 1e6 if platform.system() == "Darwin" else peak * 1024 / 1e6, seconds
 
 
 def _describe(

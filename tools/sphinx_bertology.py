@@ -45,7 +45,7 @@ class RunCost(SphinxDirective):
             sentence = "Time and memory were not measured in this build."
         else:
             sentence = (
-                f"Measured at the last build: {_duration(cost['seconds'])} on one core "
+                f"Measured at the last build: {_duration(cost['cpu_seconds'])} of one core's time "
                 f"and {cost['peak_memory_mb'] / 1000:.1f} GB of memory at most."
             )
         return [nodes.paragraph(sentence, sentence, classes=["run-cost"])]

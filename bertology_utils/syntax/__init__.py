@@ -1,0 +1,127 @@
+"""Syntax: what the chapter on syntax needs and no room of methods has.
+
+Trees and labels read from a treebank's vectors, predictions in spoilt sentences, the tensor-product
+reading of [CLS], and small fine-tunings: which of two rules is picked up, whether parsing first
+helps, what derails a classifier, and how agreement grows from nothing.
+"""
+
+from .auxiliaries import (
+    AuxiliarySentence,
+    auxiliary_items,
+    auxiliary_scores,
+    auxiliary_sentence,
+)
+from .choose import BestLayer, LayerScores, difference
+from .disagreement import RelationRecall, relation_recalls, strange_edges
+from .generalise import (
+    QUESTIONS,
+    Generalisation,
+    RuleItem,
+    first_and_main,
+    generalisation,
+    rule_items,
+)
+from .labels import WORD_LABELS, probe_words, sentence_properties, word_labels
+from .parsing_stage import (
+    ParsedEncoder,
+    StageComparison,
+    compare_stage,
+    parsing_stage,
+)
+from .properties import PropertyScores, property_scores
+from .reliance import Reliance, reliance
+from .roles import SCHEMES, RoleFit, role_fits
+from .saturation import LearningCurve, learning_curve, tiny_encoder
+from .spoilt import (
+    SPOILERS,
+    HiddenWord,
+    Survival,
+    cut,
+    hidden_words,
+    predictions,
+    shuffled,
+    survival,
+    without,
+)
+from .structure import (
+    GAPS,
+    BracketScores,
+    StructuralScores,
+    bracket_scores,
+    brackets,
+    gold_brackets,
+    structural_scores,
+)
+from .triggers import (
+    Trigger,
+    TriggerEffect,
+    find_trigger,
+    neutral_words,
+    trigger_effect,
+)
+from .tuning import FrozenStates, TunedClassifier, fine_tune, frozen_states
+from .vectors import TreebankVectors, treebank_vectors
+
+__all__ = [
+    "GAPS",
+    "QUESTIONS",
+    "SCHEMES",
+    "SPOILERS",
+    "WORD_LABELS",
+    "AuxiliarySentence",
+    "BestLayer",
+    "BracketScores",
+    "FrozenStates",
+    "Generalisation",
+    "HiddenWord",
+    "LayerScores",
+    "LearningCurve",
+    "ParsedEncoder",
+    "PropertyScores",
+    "RelationRecall",
+    "Reliance",
+    "RoleFit",
+    "RuleItem",
+    "StageComparison",
+    "StructuralScores",
+    "Survival",
+    "TreebankVectors",
+    "Trigger",
+    "TriggerEffect",
+    "TunedClassifier",
+    "auxiliary_items",
+    "auxiliary_scores",
+    "auxiliary_sentence",
+    "bracket_scores",
+    "brackets",
+    "compare_stage",
+    "cut",
+    "difference",
+    "find_trigger",
+    "fine_tune",
+    "first_and_main",
+    "frozen_states",
+    "generalisation",
+    "gold_brackets",
+    "hidden_words",
+    "learning_curve",
+    "neutral_words",
+    "parsing_stage",
+    "predictions",
+    "probe_words",
+    "property_scores",
+    "relation_recalls",
+    "reliance",
+    "role_fits",
+    "rule_items",
+    "sentence_properties",
+    "shuffled",
+    "strange_edges",
+    "structural_scores",
+    "survival",
+    "tiny_encoder",
+    "treebank_vectors",
+    "trigger_effect",
+    "without",
+    "word_labels",
+]

@@ -76,8 +76,10 @@ def training_curve(log: Sequence[dict], last: int) -> list[dict]:
     return curve
 
 
-def write_card(run: Path, evaluation: Path, step: int, out: Path) -> Path:
+def write_card(run: Path, evaluation: Path, step: int, out: Path, note: str = "") -> Path:
     """Write ``README.md`` and the curve beside the exported weights; returns the card.
+
+    ``note`` adds a sentence to the account of the training.
 
     Raises:
         FileNotFoundError: the run has no log, source list or such checkpoint.
@@ -127,7 +129,7 @@ was trained for {step} of {config["steps"]} planned steps on {pieces / 1e6:.1f} 
 both objectives: {config["mask_rate"]:.0%} of the pieces masked
 ({config["mask_share"]:.0%} [MASK], {config["random_share"]:.0%} another piece, the rest kept),
 AdamW, peak learning rate {config["learning_rate"]:g}, warm-up of {config["warmup_steps"]} steps,
-linear decay over the last {config["decay_steps"]} planned ones. Two CPU cores, no GPU.
+linear decay over the last {config["decay_steps"]} planned ones. {note}
 `python -m bertology_utils.training.pretrain --help` lists the settings; the run continues from its
 checkpoint to the same weights.
 
@@ -171,8 +173,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--evaluation", type=Path, required=True, help="table in Markdown")
     parser.add_argument("--step", type=int, required=True, help="the exported checkpoint")
     parser.add_argument("--out", type=Path, required=True, help="folder of the exported model")
+    parser.add_argument("--note", default="", help="a sentence on how the training went")
     args = parser.parse_args(argv)
-    write_card(args.run, args.evaluation, args.step, args.out)
+    write_card(args.run, args.evaluation, args.step, args.out, args.note)
 
 
 if __name__ == "__main__":

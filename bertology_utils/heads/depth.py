@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,8 +19,8 @@ from ..stimuli import Sentence
 class DepthProbe(Estimate):
     """Accuracy of the probe at the layer that was best on other sentences.
 
-    ``baselines``: ``majority``, the most frequent depth, and ``length``, a probe that is told
-    nothing but the number of words.
+    ``baselines``: ``majority``, the most frequent depth, and ``length``, the most frequent
+    depth among training sentences of the same number of words (of the nearest number, if none).
 
     Attributes:
         layer: which hidden state was chosen; 0 is the embedding output.
@@ -53,8 +54,6 @@ def cls_depth_probe(
     trial = probe_layers(features, labels, Split(split.train, split.dev[:half], split.dev[half:]))
     layer = max(range(len(trial)), key=lambda k: trial[k].accuracy)
     found = probe_layers(features, labels, split, seed=seed, model=encoder.name)
-    lengths = np.array([[[len(s)] for s in listed]], dtype=np.float32)
-    words = probe_layers(np.concatenate([lengths, lengths**2], -1), labels, split)[0]
     best = found[layer]
     return DepthProbe(
         value=best.accuracy,
@@ -63,7 +62,18 @@ def cls_depth_probe(
         model=encoder.name,
         seed=seed,
         interval=best.interval,
-        baselines={"majority": best.majority, "length": words.accuracy},
+        baselines={"majority": best.majority, "length": _by_length(listed, labels, split)},
         layer=layer,
         by_layer=tuple(found),
     )
+
+
+def _by_length(sentences: Sequence[Sentence], labels: Sequence[int], split: Split) -> float:
+    seen: dict[int, Counter[int]] = {}
+    for i in split.train:
+        seen.setdefault(len(sentences[i]), Counter())[labels[i]] += 1
+    right = 0
+    for i in split.test:
+        nearest = min(seen, key=lambda size: (abs(size - len(sentences[i])), size))
+        right += seen[nearest].most_common(1)[0][0] == labels[i]
+    return right / len(split.test)

@@ -132,8 +132,11 @@ from bertology_utils.stimuli.trees import (
     Treebank,
     TreeError,
 )
+from bertology_utils.stimuli.word_counts import WordCounts, word_counts
 
 __all__ = [
+    "WordCounts",
+    "word_counts",
     "AGREEMENT",
     "AcceptabilityPair",
     "AdditionExample",

@@ -81,8 +81,8 @@ def _words(n=900, types=40, seed=0):
     rng = np.random.default_rng(seed)
     kinds = rng.integers(0, types, n)
     labels = kinds % 2
-    table = 0.6 * rng.normal(size=(types, 30))
-    vectors = table[kinds] + 0.3 * rng.normal(size=(n, 30))
+    table = 0.6 * rng.normal(size=(types, 8))
+    vectors = table[kinds] + 0.1 * rng.normal(size=(n, 8))
     vectors[:, 0] += 3 * (2 * labels - 1)
     groups = np.repeat(np.arange(n // 9), 9).tolist()
     return vectors.astype(np.float32), labels.tolist(), [f"w{k}" for k in kinds], groups
@@ -109,7 +109,7 @@ def test_capacity_curve_finds_what_is_planted():
     gap = curve.selectivity_gap(*pair, "planted")
     assert gap.interval[0] > 0
     assert curve.cross_entropy(large, "noise").value > curve.cross_entropy(large, "planted").value
-    assert curve.sizes[limits.LINEAR] == 2 * 31
+    assert curve.sizes[limits.LINEAR] == 2 * 9
     with pytest.raises(ValueError, match="grow"):
         limits.capacity_curve(
             {"x": vectors}, labels, types, split, widths=(4, 2), groups=groups, model="m"

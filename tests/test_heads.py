@@ -64,6 +64,12 @@ def test_a_cherry_is_the_best_sentence():
     assert found.best_of(1) == found.order[0]
     with pytest.raises(ValueError):
         found.best_of(0)
+    counts = np.full(30, 4)
+    counts[::2] = 9
+    long = heads.cherry_pick(measure(sums, counts), min_items=5)
+    assert sorted(long.order) == list(range(0, 30, 2))
+    with pytest.raises(ValueError, match="two sentences of 10 items"):
+        heads.cherry_pick(measure(sums, counts), min_items=10)
 
 
 def test_counting_heads_above_a_threshold():

@@ -157,17 +157,20 @@ class CherryPick(Estimate):
         return max(self.order[:looked_at], key=lambda i: self.accuracy[i])
 
 
-def cherry_pick(scores: HeadScores, *, looked_at: int = 50, seed: int = 0) -> CherryPick:
+def cherry_pick(
+    scores: HeadScores, *, looked_at: int = 50, min_items: int = 1, seed: int = 0
+) -> CherryPick:
     """Show every head on the best of ``looked_at`` sentences, and compare with all sentences.
 
-    The interval resamples heads.
+    Sentences with fewer than ``min_items`` items are not shown, since a perfect score on one or
+    two impresses nobody. The interval resamples heads.
 
     Raises:
-        ValueError: fewer than two sentences hold an item.
+        ValueError: fewer than two sentences hold so many items.
     """
-    usable = np.flatnonzero(scores.counts)
+    usable = np.flatnonzero(scores.counts >= max(1, min_items))
     if len(usable) < 2:
-        raise ValueError("picking needs at least two sentences")
+        raise ValueError(f"picking needs two sentences of {min_items} items, not {len(usable)}")
     draw = np.random.default_rng(seed)
     order = draw.permutation(usable)
     rates = scores.sums[order[:looked_at]] / scores.counts[order[:looked_at], None, None]

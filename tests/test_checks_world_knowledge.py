@@ -81,7 +81,8 @@ WRONG = [
                                             for own in r]), "counts one half"),
     (check.precision, lambda r, k: precision(r, k - 1), "by one guess"),
     (check.precision, lambda r, k: np.mean([x - i <= k for own in r
-                                            for i, x in enumerate(sorted(own))]), "weighs the same"),
+                                            for i, x in enumerate(sorted(own))]),
+     "weighs the same"),
     (check.precision, lambda r, k: np.mean([np.mean([x - i <= k for i, x in enumerate(own)])
                                             for own in r]), "order"),
     (check.majority, lambda train, test: majority(test, test), "before the test facts are seen"),

@@ -242,6 +242,9 @@ def test_the_gap_between_one_answer_and_many():
     # Of the neighbours "paris" and "rome", only France and Italy find theirs, one of two each.
     assert by["1-1"].value == 1.0 and by["N-M"].value == pytest.approx(1 / 8)
     assert found.difference.value == pytest.approx(7 / 8)
+    assert by["1-1"].baselines == {"majority": pytest.approx(1 / 8)}
+    # Both neighbours are right everywhere, so guessing finds each once the other is taken away.
+    assert by["N-M"].baselines == {"majority": 1.0}
     assert found.difference.unit == "share difference" and found.difference.n == 16
     with pytest.raises(k.KnowledgeError, match="N-M"):
         k.cardinality_gap(k.ask(encoder, FACTS))

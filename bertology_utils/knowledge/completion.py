@@ -103,7 +103,7 @@ def supervised_scores(
     *,
     folds: int = 5,
     rank: int = 32,
-    steps: int = 200,
+    steps: int = 120,
     seed: int = 0,
 ) -> np.ndarray:
     """[N, 2] scores of supervised completion, each triple by a model that never saw its head.

@@ -254,7 +254,7 @@ def fit_logistic(train: Tensor, targets: Tensor, weights: Tensor):
         weight = torch.zeros(shape, requires_grad=True)
         bias = torch.zeros(shape[0], 1, shape[2], requires_grad=True)
         optimiser = torch.optim.LBFGS(
-            [weight, bias], max_iter=200, tolerance_grad=1e-5, tolerance_change=1e-10,
+            [weight, bias], max_iter=100, tolerance_grad=1e-2, tolerance_change=1e-10,
             history_size=20, line_search_fn="strong_wolfe",
         )  # fmt: skip
         wide = targets.expand(shape[0], -1, -1), weights.expand(shape[0], -1, -1)

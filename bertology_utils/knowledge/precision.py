@@ -123,7 +123,7 @@ def macro_mean(
         raise KnowledgeError("no values to average")
     if len(groups) != len(numbers):
         raise UnmatchedError(f"{len(groups)} groups for {len(numbers)} values")
-    means, draws = group_means(numbers, groups, seed)
+    means, draws = group_means(numbers, groups, np.random.default_rng(seed))
     value, replicates = float(np.mean(means)), draws.mean(axis=1)
     return Estimate(
         value=value, unit=unit, n=len(numbers), model=model, seed=seed,
@@ -132,10 +132,9 @@ def macro_mean(
 
 
 def group_means(
-    values: np.ndarray, groups: Sequence[str], seed: int
+    values: np.ndarray, groups: Sequence[str], rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Means [G] of the groups in order of appearance, and their bootstrap replicates [R, G]."""
-    rng = np.random.default_rng(seed)
     names = np.array(groups)
     means, columns = [], []
     for name in dict.fromkeys(groups):
@@ -151,7 +150,8 @@ class CardinalityGap:
 
     Attributes:
         difference: the gap, for the ledger.
-        by_cardinality: "1-1", "N-1", "N-M" -> P@k, mean over relations.
+        by_cardinality: "1-1", "N-1", "N-M" -> P@k, mean over relations, with the baseline
+            ``majority``.
     """
 
     difference: Estimate
@@ -164,19 +164,23 @@ def cardinality_gap(answers: Answers, k: int = 1, *, seed: int = 0) -> Cardinali
     Raises:
         KnowledgeError: the facts lack relations of one of the two kinds.
     """
-    hits = answers.hits(k)
+    hits, guessed = answers.hits(k), hits_at(majority_ranks(answers.facts), k)
     kinds = np.array([fact.cardinality for fact in answers.facts])
     parts, replicates, by_kind = {}, {}, {}
+    # One generator for both sides: the same seed twice would resample them in step.
+    rng = np.random.default_rng(seed)
     for kind in dict.fromkeys(kinds.tolist()):
         here = kinds == kind
         own = [r for r, flag in zip(answers.relations, here, strict=True) if flag]
-        by_kind[kind] = macro_mean(hits[here], own, seed=seed, model=answers.model)
+        usual = macro_mean(guessed[here], own, seed=seed, model=answers.model)
+        found = macro_mean(hits[here], own, seed=seed, model=answers.model)
+        by_kind[kind] = found.with_baselines(majority=usual)
     for name, wanted in (("one", ("1-1", "N-1")), ("many", ("N-M",))):
         here = np.isin(kinds, wanted)
         if not here.any():
             raise KnowledgeError(f"no facts of cardinality {' or '.join(wanted)}")
         own = [r for r, flag in zip(answers.relations, here, strict=True) if flag]
-        means, draws = group_means(hits[here], own, seed)
+        means, draws = group_means(hits[here], own, rng)
         parts[name], replicates[name] = float(means.mean()), draws.mean(axis=1)
     value = parts["one"] - parts["many"]
     used = int(np.isin(kinds, ("1-1", "N-1", "N-M")).sum())

@@ -1,5 +1,6 @@
 """First steps: words as vectors, and what pre-training buys."""
 
+from .nouns import noun_number
 from .transfer import FineTuned, Recipe, Transfer, bag_of_words, fine_tune, pretrained_or_random
 from .vectors import UnknownWordError, WordTable, one_hot, shuffled, token_table
 
@@ -11,6 +12,7 @@ __all__ = [
     "WordTable",
     "bag_of_words",
     "fine_tune",
+    "noun_number",
     "one_hot",
     "pretrained_or_random",
     "shuffled",

@@ -26,7 +26,11 @@ from ..words import make_batch
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to fine-tune: AdamW with a linear warm-up over the first tenth and a linear decay."""
+    """How to fine-tune: AdamW with a linear warm-up over the first third and a linear decay.
+
+    The long warm-up is for random weights: their texts all look alike at first, so that early
+    steps add up and overshoot.
+    """
 
     epochs: int = 3
     batch_size: int = 16
@@ -197,8 +201,8 @@ def _targets(texts: Sequence[LabelledText], labels: list[str], device) -> Tensor
 
 
 def _schedule(step: int, steps: int) -> float:
-    """Share of the full learning rate: up over the first tenth, then down to nearly 0."""
-    warm = max(1, steps // 10)
+    """Share of the full learning rate: up over the first third, then down to nearly 0."""
+    warm = max(1, steps // 3)
     return (step + 1) / warm if step < warm else (steps - step) / (steps - warm + 1)
 
 

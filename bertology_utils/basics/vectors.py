@@ -36,6 +36,16 @@ class WordTable:
         norms = np.linalg.norm(self.vectors, axis=1, keepdims=True)
         object.__setattr__(self, "_unit", self.vectors / np.maximum(norms, 1e-12))
 
+    @property
+    def mean(self) -> np.ndarray:
+        """[E] mean of all rows."""
+        return self.vectors.mean(axis=0)
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of all numbers around the mean row."""
+        return float((self.vectors - self.mean).std())
+
     def __contains__(self, word: str) -> bool:
         return word in self._row
 

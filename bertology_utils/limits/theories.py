@@ -150,7 +150,7 @@ def compare_theories(
     splits = [group_split(groups, seed=seed) for seed in range(runs)]
     found = {
         name: tuple(
-            edge_probe(features, words, labels, split, hidden=32, epochs=epochs, batch_size=_BATCH,
+            edge_probe(features, words, labels, split, hidden=32, epochs=epochs, batch_size=96,
                        seed=seed, groups=groups, model=model)
             for seed, split in enumerate(splits))
         for name, labels in theories.items()

@@ -44,6 +44,7 @@ def test_inlp_drives_a_planted_direction_to_chance():
     erasure = inlp(x, y, split)
     assert erasure.accuracies[0] > 0.95
     assert erasure.accuracies[-1] <= erasure.majority + 0.03
+    assert erasure.remaining < 1 / 3 + 0.06
     assert 2 <= erasure.rank < 24
     erased = erasure.apply(torch.from_numpy(x)).numpy()
     theirs = LogisticRegression(max_iter=500).fit(erased[split.train], y[split.train])
@@ -68,6 +69,7 @@ def test_leace_leaves_no_linear_trace_and_changes_less_than_inlp():
     x, y = planted()
     split = random_split(len(y))
     closed = leace(x, y, split)
+    assert closed.remaining < 1 / 3 + 0.06
     assert closed.rank == 2  # three classes differ in two dimensions
     erased = closed.apply(torch.from_numpy(x)).numpy()
     rows, gold = erased[split.train], np.eye(3)[y[split.train]]

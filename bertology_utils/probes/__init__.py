@@ -34,15 +34,9 @@ from .perturbed import (
 )
 from .results import ClassScore, ProbeResult, class_scores, share_interval
 from .ridge import RegressionResult, RidgeProbes, fit_ridge, regress_layers
-from .structural import (
-    DepthResult,
-    DistanceResult,
-    StructuralProbes,
-    depth_probe,
-    distance_probe,
-    fit_structural,
-)
+from .structural import StructuralProbes, fit_structural
 from .tree_metrics import branching_heads, chain, spanning_trees, uas, uuas
+from .tree_probes import DepthResult, DistanceResult, depth_probe, distance_probe
 
 __all__ = [
     "AmnesicResult",

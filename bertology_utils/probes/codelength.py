@@ -25,8 +25,11 @@ from .results import ratio_interval
 
 #: ends of the blocks of the online code, as shares of the data (Voita and Titov's timesteps)
 PORTIONS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)
-#: share of what was sent that is held out to stop each probe of the online code early
-HELD_OUT = 0.15
+#: share of what was sent that is held out to stop each probe of the online code early; of the first
+#: blocks more (half, up to 50 examples), or luck on a handful of them would pick the probe
+HELD_OUT, HELD_OUT_AT_LEAST = 0.15, 50
+#: prior odds of the label frequencies against a probe picked by its held-out loss
+CANDIDATES = 16
 
 
 @dataclass(frozen=True)
@@ -96,9 +99,10 @@ def online_codelength(
     """Online code of the labels for every layer.
 
     The first block goes by the uniform code. Every other is coded by a probe trained on all before
-    it, a last part of which is held out for early stopping. A probe trained on n examples is mixed
-    with one part in n + 1 of the uniform distribution, so that classes not yet seen can be sent.
-    Ends of blocks that leave fewer than two examples a class to train on are passed over.
+    it, a last part of which is held out for early stopping, and mixed with the plain label
+    frequencies by the odds of the held-out labels. After n examples one part in n + 1 of the uniform
+    distribution is mixed in too, so that classes not yet seen can be sent.
+    Ends of blocks that leave fewer than 20 examples, or two a class, to train on are passed over.
 
     Args:
         features: [S, N, D].
@@ -122,7 +126,7 @@ def online_codelength(
     if not shares or shares[-1] != 1 or shares != sorted(set(shares)) or shares[0] <= 0:
         raise ValueError(f"portions must grow from above 0 to 1, got {tuple(shares)}")
     order = _order(n, groups, seed)
-    fewest = 2 * len(task.classes)
+    fewest = max(20, 2 * len(task.classes))
     ends = sorted({end for share in shares if (end := math.ceil(share * n)) >= fewest} | {n})
     rows = data.index_select(1, torch.as_tensor(order, device=data.device))
     codes = task.codes[order].to(data.device)
@@ -295,14 +299,27 @@ def _block(rows, codes, start, end, classes, kind, seed, options) -> Tensor:
     """Log-probability [S, end - start] of the labels of a block, by a probe of all before it."""
     if kind not in ("linear", "mlp"):
         raise ValueError(f"kind is {kind!r}, must be 'linear' or 'mlp'")
-    held = start - max(1, round(HELD_OUT * start))
+    held = start - max(round(HELD_OUT * start), min(HELD_OUT_AT_LEAST, start // 2))
     dev = (rows[:, held:start], codes[held:start])
     if kind == "linear":
         fitted = fit_linear(rows[:, :held], codes[:held], classes, dev=dev, **options)
     else:
         fitted = fit_mlp(rows[:, :held], codes[:held], classes, dev=dev, seed=seed, **options)
-    target = codes[start:end].expand(len(rows), -1)[:, :, None]
-    return fitted.log_probs(rows[:, start:end]).gather(2, target)[:, :, 0]
+    counts = torch.bincount(codes[:held], minlength=classes) + 0.5
+    plain = (counts / counts.sum()).log()
+
+    def of_probe(first: int, last: int) -> Tensor:
+        target = codes[first:last].expand(len(rows), -1)[:, :, None]
+        return fitted.log_probs(rows[:, first:last]).gather(2, target)[:, :, 0]
+
+    # The probe is the best of many on the held-out part; on few examples that may be luck. So it
+    # is mixed with the plain frequencies, by how likely each makes the held-out labels.
+    gain = (of_probe(held, start) - plain[codes[held:start]]).sum(1, keepdim=True)
+    odds = gain - math.log(CANDIDATES)
+    return torch.logaddexp(
+        torch.nn.functional.logsigmoid(odds) + of_probe(start, end),
+        torch.nn.functional.logsigmoid(-odds) + plain[codes[start:end]],
+    )
 
 
 def _frequency_bits(codes: np.ndarray, classes: int) -> float:

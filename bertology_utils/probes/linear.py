@@ -63,9 +63,9 @@ def fit_linear(
     Args:
         train: [S, N, D]; labels: [N] classes 0 .. n_classes - 1.
         dev: features [S, M, D] and labels [M]. Each layer keeps the weights with the lowest
-            development loss met on the way, the start (all classes equally likely) included.
+            development loss met on the way, the start (no weights, class frequencies) included.
         l2: the penalty. None lets the development part choose: :data:`PRECISIONS` are gone
-            through on a sample of the rows, and the best of each layer is used on all of them.
+            through on a sample of the rows, and from the best of each layer on with all of them.
         max_steps: most steps at one penalty.
         tolerance: largest entry of the gradient at which a layer is done.
 
@@ -89,10 +89,11 @@ def fit_linear(
         if sample is not problem:
             problem.set(best.weight, best.bias)
             best.reset(problem)
-            problem.run(penalty, max_steps, tolerance, best)
+            problem.run(penalty, max_steps, tolerance, best, patience=5)
+            penalty = _weaker(problem, best, penalty, max_steps, tolerance)
     else:
         penalty = rows.new_full((layers,), float(l2))
-        problem.run(penalty, max_steps, tolerance, best)
+        problem.run(penalty, max_steps, tolerance, best, patience=5)
     chosen = problem if best is None else best
     raw = (chosen.weight / scale).transpose(1, 2).contiguous()
     bias = chosen.bias.transpose(1, 2) - mean @ raw
@@ -116,6 +117,21 @@ def _choose(problem: "_Problem", best: "_Best", max_steps: int) -> Tensor:
     return used
 
 
+def _weaker(
+    problem: "_Problem", best: "_Best", penalty: Tensor, max_steps: int, tolerance: float
+) -> Tensor:
+    """More rows may bear a weaker penalty than the sample did: go on while that helps."""
+    live = penalty * problem.n > 1.5 * PRECISIONS[-1]
+    while live.any():
+        before = best.loss.clone()
+        trial = torch.where(live, penalty / 10, penalty)
+        problem.run(trial, max_steps, tolerance, best, live)
+        better = live & (best.loss < before * (1 - 1e-2))
+        penalty = torch.where(better, trial, penalty)
+        live = better & (penalty * problem.n > 1.5 * PRECISIONS[-1])
+    return penalty
+
+
 class _Problem:
     """Standardised rows, the present weights [S, K, D] and biases [S, K, 1], and their logits.
 
@@ -126,9 +142,11 @@ class _Problem:
         self.x, self.labels, self.n = rows, labels, len(labels)
         layers, _, width = rows.shape
         self.weight = rows.new_zeros(layers, n_classes, width)
-        self.bias = rows.new_zeros(layers, n_classes, 1)
-        self.logits = rows.new_zeros(layers, n_classes, self.n)
         self.onehot = torch.nn.functional.one_hot(labels, n_classes).T.to(rows.dtype)
+        # Half an example more for every class, so that one not yet seen stays possible.
+        frequency = (self.onehot.sum(1) + 0.5) / (self.n + 0.5 * n_classes)
+        self.bias = frequency.log()[None, :, None].repeat(layers, 1, 1)
+        self.logits = self.bias.repeat(1, 1, self.n)
         self.steps = torch.zeros(layers, dtype=torch.long, device=rows.device)
         # The metric shapes the steps, not the answer, so a sample of rows is enough for it.
         part = rows[:, :: max(1, self.n // (4 * width))]
@@ -150,6 +168,7 @@ class _Problem:
         tolerance: float,
         best: "_Best | None",
         live: Tensor | None = None,
+        patience: int = 3,
     ) -> None:
         """L-BFGS at the penalties [S] for the live layers, each until its gradient is small or
         its development loss has stopped falling."""
@@ -180,7 +199,7 @@ class _Problem:
                 loss = best.consider(self, which)
                 stale = torch.where(loss < lowest * (1 - 1e-3), torch.zeros_like(stale), stale + 1)
                 lowest = torch.minimum(loss, lowest)
-                going &= stale < 3
+                going &= stale < patience
             if not going.any():
                 return
             if not going.all():

@@ -59,11 +59,14 @@ def fit_mlp(
     """
     rows, mean, scale = standardise(train)
     layers, n, width = rows.shape
+    counts = torch.bincount(labels, minlength=n_classes).cpu() + 0.5
+    frequency = counts / counts.sum()
     parameters = {
         "in_weight": same_start((width, hidden), layers, 1 / math.sqrt(width), seed),
         "in_bias": torch.zeros(layers, hidden),
         "out_weight": torch.zeros(layers, hidden, n_classes),
-        "out_bias": torch.zeros(layers, n_classes),
+        # Class frequencies: where nothing can be learnt, that is the probe to stop at.
+        "out_bias": frequency.log().expand(layers, -1).clone(),
     }
     parameters = {name: value.to(rows.device) for name, value in parameters.items()}
     generator = torch.Generator().manual_seed(seed)

@@ -10,25 +10,16 @@ happens after the projection, on R numbers a word instead of D.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ..stimuli import Sentence
-from .data import Split, as_features, standardise
-from .errors import ProbeError, TooFewExamplesError, UnequalLengthError
+from .data import Split, standardise
+from .errors import TooFewExamplesError, UnequalLengthError
 from .fit import Training, same_start, train_together
-from .results import ratio_interval
-from .tree_metrics import (
-    chain,
-    edge_hits,
-    mean_spearman,
-    root_hits,
-    spanning_trees,
-    spearman_by_length,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,98 +63,6 @@ class StructuralProbes:
         return out
 
 
-@dataclass(frozen=True)
-class DistanceResult:
-    """A distance probe of one layer; scores as defined in ``tree_metrics``.
-
-    Attributes:
-        layer: number of the layer; rank: R.
-        uuas: undirected unlabelled attachment score, punctuation excluded.
-        dspr: Spearman correlation of distances, averaged over lengths 5 to 50; None if no test
-            sentence is that long.
-        chain_uuas: UUAS of tying every word to the next (right- and left-branching alike).
-        dspr_by_length: length -> correlation.
-        n_train, n_test: sentences.
-        seed: of the probe's start and batches.
-        interval: 95 % bootstrap interval of the UUAS over test sentences.
-        model: name of the probed model.
-    """
-
-    layer: int
-    rank: int
-    uuas: float
-    dspr: float | None
-    chain_uuas: float
-    dspr_by_length: dict[int, float] = field(repr=False)
-    n_train: int
-    n_test: int
-    seed: int
-    interval: tuple[float, float]
-    model: str
-
-    unit = "share"
-
-    @property
-    def value(self) -> float:
-        """The UUAS."""
-        return self.uuas
-
-    @property
-    def baselines(self) -> dict[str, float]:
-        return {"right-branching": self.chain_uuas}
-
-    @property
-    def n(self) -> int:
-        """Test sentences."""
-        return self.n_test
-
-
-@dataclass(frozen=True)
-class DepthResult:
-    """A depth probe of one layer; scores as defined in ``tree_metrics``.
-
-    Attributes:
-        layer: number of the layer; rank: R.
-        root_accuracy: share of sentences whose least deep word is the root.
-        nspr: Spearman correlation of depths, averaged over lengths 5 to 50; None if no test
-            sentence is that long.
-        first_word: root accuracy of always naming the first word.
-        nspr_by_length: length -> correlation.
-        n_train, n_test: sentences.
-        seed: of the probe's start and batches.
-        interval: 95 % bootstrap interval of the root accuracy over test sentences.
-        model: name of the probed model.
-    """
-
-    layer: int
-    rank: int
-    root_accuracy: float
-    nspr: float | None
-    first_word: float
-    nspr_by_length: dict[int, float] = field(repr=False)
-    n_train: int
-    n_test: int
-    seed: int
-    interval: tuple[float, float]
-    model: str
-
-    unit = "share"
-
-    @property
-    def value(self) -> float:
-        """The root accuracy."""
-        return self.root_accuracy
-
-    @property
-    def baselines(self) -> dict[str, float]:
-        return {"first word": self.first_word}
-
-    @property
-    def n(self) -> int:
-        """Test sentences."""
-        return self.n_test
-
-
 def fit_structural(
     features: Tensor,
     sentences: Sequence[Sentence],
@@ -201,7 +100,7 @@ def fit_structural(
     width = features.shape[2]
     if not 1 <= rank <= width:
         raise ValueError(f"rank must lie in 1..{width}, got {rank}")
-    starts = _starts(features, sentences)
+    starts = word_starts(features, sentences)
     split.check(len(sentences))
     train = _Sorted(features, sentences, starts, split.train, kind, batch_size)
     # A scale per column is absorbed by the map; without it a few outlying columns rule the steps.
@@ -231,97 +130,6 @@ def fit_structural(
         lr=lr,
     )
     return StructuralProbes(kind, maps.detach() / scale.transpose(1, 2), mean, training)
-
-
-def distance_probe(
-    features: np.ndarray | Tensor,
-    sentences: Sequence[Sentence],
-    split: Split,
-    *,
-    model: str = "features",
-    **options,
-) -> list[DistanceResult]:
-    """Train distance probes on every layer and score their trees on the test sentences.
-
-    Args:
-        features: [S, words, D], such as ``collect(encoder, [WordList(s.words, s.text) ...])``.
-        sentences: a treebank or a list of sentences, words in the order of the features.
-        split: over sentences.
-        model: name for the results.
-        options: ``rank``, ``epochs``, ``seed``... of :func:`fit_structural`.
-
-    Raises:
-        ProbeError: test sentences without a single edge; as :func:`fit_structural`.
-        NonFiniteError: NaN features.
-    """
-    data, listed = as_features(features), list(sentences)
-    probes = fit_structural(data, listed, split, "distance", **options)
-    test, words = _test_part(data, listed, split)
-    seed = options.get("seed", 0)
-    gold = [np.array(sentence.distances(), dtype=float) for sentence in test]
-    chain_hits, totals = edge_hits([chain(sentence) for sentence in test], test)
-    if not totals.sum():
-        raise ProbeError("the test sentences hold no edge between two words")
-    results = []
-    for layer, said in enumerate(probes.predict(words, [len(s) for s in test])):
-        hits, _ = edge_hits(spanning_trees(said, test), test)
-        by_length = spearman_by_length(said, gold)
-        results.append(
-            DistanceResult(
-                layer,
-                probes.maps.shape[2],
-                float(hits.sum() / totals.sum()),
-                mean_spearman(by_length),
-                float(chain_hits.sum() / totals.sum()),
-                by_length,
-                len(split.train),
-                len(test),
-                seed,
-                ratio_interval(hits, totals, seed),
-                model,
-            )
-        )
-    return results
-
-
-def depth_probe(
-    features: np.ndarray | Tensor,
-    sentences: Sequence[Sentence],
-    split: Split,
-    *,
-    model: str = "features",
-    **options,
-) -> list[DepthResult]:
-    """Train depth probes on every layer and score roots and depths on the test sentences.
-
-    Arguments and errors as :func:`distance_probe`.
-    """
-    data, listed = as_features(features), list(sentences)
-    probes = fit_structural(data, listed, split, "depth", **options)
-    test, words = _test_part(data, listed, split)
-    seed = options.get("seed", 0)
-    gold = [np.array(sentence.depths(), dtype=float) for sentence in test]
-    first = root_hits([np.arange(len(sentence)) for sentence in test], test)
-    results = []
-    for layer, said in enumerate(probes.predict(words, [len(s) for s in test])):
-        hits = root_hits(said, test)
-        by_length = spearman_by_length(said, gold)
-        results.append(
-            DepthResult(
-                layer,
-                probes.maps.shape[2],
-                float(hits.mean()),
-                mean_spearman(by_length),
-                float(first.mean()),
-                by_length,
-                len(split.train),
-                len(test),
-                seed,
-                ratio_interval(hits.astype(float), np.ones(len(hits)), seed),
-                model,
-            )
-        )
-    return results
 
 
 @dataclass(frozen=True, eq=False)
@@ -410,7 +218,12 @@ def _squared_distances(vectors: Tensor) -> Tensor:
     return norms[..., :, None] + norms[..., None, :] - 2 * gram
 
 
-def _starts(features: Tensor, sentences: Sequence[Sentence]) -> np.ndarray:
+def word_starts(features: Tensor, sentences: Sequence[Sentence]) -> np.ndarray:
+    """Row of the first word of every sentence, and the number of rows at the end.
+
+    Raises:
+        UnequalLengthError: words of features and sentences differ in number.
+    """
     starts = np.concatenate([[0], np.cumsum([len(sentence) for sentence in sentences])])
     if starts[-1] != features.shape[1]:
         raise UnequalLengthError(
@@ -418,11 +231,3 @@ def _starts(features: Tensor, sentences: Sequence[Sentence]) -> np.ndarray:
             f"{features.shape[1]} words"
         )
     return starts.astype(np.int64)
-
-
-def _test_part(
-    data: Tensor, sentences: Sequence[Sentence], split: Split
-) -> tuple[list[Sentence], Tensor]:
-    starts = _starts(data, sentences)
-    rows = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in split.test])
-    return [sentences[i] for i in split.test], data[:, torch.as_tensor(rows, device=data.device)]

@@ -1,6 +1,7 @@
 """The experiments on the limits of probing, against planted truth."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -250,7 +251,7 @@ def test_removal_of_what_the_head_reads_costs_most(encoder, bank):
     _, _, axes = np.linalg.svd(vectors - vectors.mean(0), full_matrices=False)
     basis = torch.from_numpy(axes[:20].T.copy())
     projection = torch.eye(encoder.d_model) - basis @ basis.T
-    erasure = Erasure(projection, centre, 20, "inlp", (0.9, 0.5), 0.5)
+    erasure = Erasure(projection, centre, 20, "inlp", accuracies=(0.9, 0.5), majority=0.5)
     found = limits.removal(encoder, "main axes", erasure, vectors, words, controls=2)
     assert found.excess.value > 0 and found.readable == pytest.approx(0.8)
     target = torch.tensor([w.target for w in words])
@@ -259,7 +260,7 @@ def test_removal_of_what_the_head_reads_costs_most(encoder, bank):
     plain = torch.nn.functional.cross_entropy(logits, target, reduction="none").numpy()
     assert np.allclose(found.intact, plain, atol=1e-4)
     nothing = random_erasure(encoder.d_model, 1)
-    nothing = Erasure(torch.eye(encoder.d_model), nothing.centre, 1, "inlp", (0.5,), 0.5)
+    nothing = replace(nothing, projection=torch.eye(encoder.d_model))
     with pytest.raises(ValueError, match="changed no prediction"):
         limits.removal(encoder, "nothing", nothing, vectors, words)
     with pytest.raises(ValueError, match="vectors for"):

@@ -100,9 +100,9 @@ def online_codelength(
 
     The first block goes by the uniform code. Every other is coded by a probe trained on all before
     it, a last part of which is held out for early stopping, and mixed with the plain label
-    frequencies by the odds of the held-out labels. After n examples one part in n + 1 of the uniform
-    distribution is mixed in too, so that classes not yet seen can be sent.
-    Ends of blocks that leave fewer than 20 examples, or two a class, to train on are passed over.
+    frequencies by the odds of the held-out labels. After n examples one part in n + 1 of the
+    uniform distribution is mixed in too, so that classes not yet seen can be sent. Ends of blocks
+    that leave fewer than 20 examples, or two a class, to train on are passed over.
 
     Args:
         features: [S, N, D].

@@ -176,3 +176,32 @@ def test_turned_and_strange_edges_are_counted(sentences):
         syntax.strange_edges([chain], [sentence, sentence])
     with pytest.raises(ValueError, match="2 heads for the"):
         syntax.relation_recalls([[0, 1]], [sentence])
+
+
+def test_a_planted_head_draws_its_tree(tiny_bert, monkeypatch):
+    sentence = syntax.example_sentence()
+    assert sentence.projective() and sentence.words[sentence.root] == "table"
+
+    class Maps:
+        words = np.zeros((3, 4, 10, 10))
+
+    for head, word, _ in sentence.edges():
+        Maps.words[1, 2, word, head] = 1.0
+    monkeypatch.setattr("bertology_utils.syntax.attention_trees.attention_maps", lambda *_: [Maps])
+    edges = syntax.head_tree(tiny_bert, sentence, 1, 2)
+    gold = {(h, d) for h, d, rel in sentence.edges() if rel != "punct"}
+    assert set(edges) == gold and len(edges) == 8
+    with pytest.raises(LayerIndexError):
+        syntax.head_tree(tiny_bert, sentence, 9, 0)
+
+
+def test_heads_are_compared_with_the_chain(encoder, sentences):
+    from bertology_utils.attention import tree_scores
+
+    scores = tree_scores(encoder, sentences[:12])
+    gap = syntax.above_chain(scores)
+    assert gap.unit == "share difference"
+    expected = scores.at(0, 0).value - scores.control_scores["right_branching"]
+    assert gap.at(0, 0).value == pytest.approx(expected)
+    best = scores.best
+    assert gap.value == pytest.approx(best.value - best.baselines["right_branching"])

@@ -93,6 +93,15 @@ def test_differences_are_paired():
         syntax.difference(one, syntax.LayerScores(np.ones((1, 5)), np.ones(5), "m"))
 
 
+def test_gaps_between_independent_samples():
+    gap = syntax.share_gap([True] * 90 + [False] * 10, [True] * 60 + [False] * 40, model="m")
+    assert gap.value == pytest.approx(0.3) and gap.n == 200
+    # The standard error of the difference is 0.057.
+    assert gap.interval == pytest.approx((0.3 - 0.112, 0.3 + 0.112), abs=0.02)
+    with pytest.raises(ValueError, match="not empty"):
+        syntax.share_gap([], [True], model="m")
+
+
 def test_the_structural_probe_finds_planted_trees(sentences, split):
     vectors = planted(sentences, [in_the_tree, noise])
     found = syntax.structural_scores(vectors, sentences, split, rank=24, epochs=40)

@@ -5,13 +5,14 @@ reading of [CLS], and small fine-tunings: which of two rules is picked up, wheth
 helps, what derails a classifier, and how agreement grows from nothing.
 """
 
+from .attention_trees import above_chain, example_sentence, head_tree
 from .auxiliaries import (
     AuxiliarySentence,
     auxiliary_items,
     auxiliary_scores,
     auxiliary_sentence,
 )
-from .choose import BestLayer, LayerScores, difference
+from .choose import BestLayer, LayerScores, difference, share_gap
 from .disagreement import RelationRecall, relation_recalls, strange_edges
 from .generalise import (
     QUESTIONS,
@@ -89,6 +90,7 @@ __all__ = [
     "Trigger",
     "TriggerEffect",
     "TunedClassifier",
+    "above_chain",
     "auxiliary_items",
     "auxiliary_scores",
     "auxiliary_sentence",
@@ -97,12 +99,14 @@ __all__ = [
     "compare_stage",
     "cut",
     "difference",
+    "example_sentence",
     "find_trigger",
     "fine_tune",
     "first_and_main",
     "frozen_states",
     "generalisation",
     "gold_brackets",
+    "head_tree",
     "hidden_words",
     "learning_curve",
     "neutral_words",
@@ -115,6 +119,7 @@ __all__ = [
     "role_fits",
     "rule_items",
     "sentence_properties",
+    "share_gap",
     "shuffled",
     "strange_edges",
     "structural_scores",

@@ -128,3 +128,25 @@ def difference(first: LayerScores, second: LayerScores) -> Estimate:
         value=gap, unit="share difference", n=int(round(counts[:, 0].sum())), model=first.model,
         seed=first.seed, interval=percentile_interval(draws[:, 0] - draws[:, 1], gap),
     )  # fmt: skip
+
+
+def share_gap(
+    first: Sequence[bool], second: Sequence[bool], *, model: str, seed: int = 0
+) -> Estimate:
+    """Share of hits in the first sample minus in the second; the two are drawn independently.
+
+    Raises:
+        ValueError: an empty sample.
+    """
+    samples = [np.asarray(sample, float) for sample in (first, second)]
+    if not all(map(len, samples)):
+        raise ValueError("a gap takes two samples that are not empty")
+    draws = [
+        resampled_means(sample, np.ones(len(sample)), seed=seed + k)
+        for k, sample in enumerate(samples)
+    ]
+    gap = float(samples[0].mean() - samples[1].mean())
+    return Estimate(
+        value=gap, unit="share difference", n=sum(map(len, samples)), model=model, seed=seed,
+        interval=percentile_interval(draws[0] - draws[1], gap),
+    )  # fmt: skip

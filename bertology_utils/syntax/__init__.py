@@ -5,6 +5,17 @@ reading of [CLS], and small fine-tunings: which of two rules is picked up, wheth
 helps, what derails a classifier, and how agreement grows from nothing.
 """
 
+from .agreement import (
+    ACROSS,
+    NEAR,
+    NegationResult,
+    agreement,
+    by_attractors,
+    compare_forms,
+    negation,
+    polarity,
+    pool,
+)
 from .attention_trees import above_chain, example_sentence, head_tree
 from .auxiliaries import (
     AuxiliarySentence,
@@ -64,7 +75,9 @@ from .tuning import FrozenStates, TunedClassifier, fine_tune, frozen_states
 from .vectors import TreebankVectors, treebank_vectors
 
 __all__ = [
+    "ACROSS",
     "GAPS",
+    "NEAR",
     "QUESTIONS",
     "SCHEMES",
     "SPOILERS",
@@ -77,6 +90,7 @@ __all__ = [
     "HiddenWord",
     "LayerScores",
     "LearningCurve",
+    "NegationResult",
     "ParsedEncoder",
     "PropertyScores",
     "RelationRecall",
@@ -91,11 +105,14 @@ __all__ = [
     "TriggerEffect",
     "TunedClassifier",
     "above_chain",
+    "agreement",
     "auxiliary_items",
     "auxiliary_scores",
     "auxiliary_sentence",
     "bracket_scores",
     "brackets",
+    "by_attractors",
+    "compare_forms",
     "compare_stage",
     "cut",
     "difference",
@@ -109,8 +126,11 @@ __all__ = [
     "head_tree",
     "hidden_words",
     "learning_curve",
+    "negation",
     "neutral_words",
     "parsing_stage",
+    "polarity",
+    "pool",
     "predictions",
     "probe_words",
     "property_scores",

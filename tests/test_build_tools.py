@@ -79,7 +79,9 @@ class MiniBook:
 
     def start_build(self) -> subprocess.Popen:
         """Start the whole build, pages included, in a process of its own."""
-        program = "import sys; from pathlib import Path; from tools.build_book import build\n"
+        program = "import signal, sys; from pathlib import Path; from tools.build_book import build\n"
+        # A shell that starts the tests in the background has them ignore Ctrl-C; ask for it back.
+        program += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         program += f"sys.exit(build(Path({str(self.root)!r}), 2))"
         return subprocess.Popen(
             [sys.executable, "-c", program],
@@ -327,7 +329,10 @@ def test_a_build_that_is_broken_off_leaves_no_kernel_and_keeps_finished_chapters
         assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.2)
     process.send_signal(how)
-    process.communicate(timeout=60)
+    try:
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode != 0
     kernel = int(started.read_text())
     while psutil.pid_exists(kernel) and psutil.Process(kernel).status() != "zombie":

@@ -6,6 +6,7 @@ import pytest
 
 from bertology_utils import evaluation, stimuli
 from bertology_utils.__main__ import main
+from bertology_utils.cloze import preference
 from bertology_utils.encoder import BertologyError, random_encoder
 from bertology_utils.evaluation import (
     Score,
@@ -66,7 +67,7 @@ def test_negation_turns_right_into_wrong(embedded, monkeypatch):
 
     def spy(encoder, frames, good, bad):
         seen.append((frames, good, bad))
-        return evaluation.preference([1.0] * len(frames), encoder.name)
+        return preference([1.0] * len(frames), encoder.name)
 
     monkeypatch.setattr(evaluation, "compare_at_mask", spy)
     negation_scores(embedded)

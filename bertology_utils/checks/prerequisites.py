@@ -39,12 +39,13 @@ def nearest(answer: Callable) -> None:
     draw = np.random.default_rng()
     for size in (6, 12):
         words = [f"w{i}" for i in draw.permutation(100)[:size]]
-        angles = np.sort(draw.permutation(np.arange(1, 60))[: size - 1]) * 0.05
-        # The word lies at angle 0; the others further and further away, of any length.
+        angles = np.sort(draw.permutation(np.arange(1, 30))[: size - 1]) * 0.05
+        # The word lies at angle 0; the others lie further and further away and are longer and
+        # longer, so that products are the largest where cosines are the smallest.
         directions = np.array([0.0, *angles])
         order = draw.permutation(size)
         table = np.stack([np.cos(directions), np.sin(directions)], axis=1)
-        table = table * draw.uniform(0.1, 10, size=(size, 1))
+        table = table / np.maximum(table[:, :1], 0.01) * np.arange(1, size + 1)[:, None]
         table, names = table[order], [words[i] for i in order]
         k = int(draw.integers(2, size - 1))
         found = ask(answer, table, names, words[0], k)

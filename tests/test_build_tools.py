@@ -79,7 +79,8 @@ class MiniBook:
 
     def start_build(self) -> subprocess.Popen:
         """Start the whole build, pages included, in a process of its own."""
-        program = "import signal, sys; from pathlib import Path; from tools.build_book import build\n"
+        program = "import signal, sys; from pathlib import Path\n"
+        program += "from tools.build_book import build\n"
         # A shell that starts the tests in the background has them ignore Ctrl-C; ask for it back.
         program += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         program += f"sys.exit(build(Path({str(self.root)!r}), 2))"

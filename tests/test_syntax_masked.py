@@ -130,10 +130,10 @@ def test_removing_the_whole_space_hurts_and_an_empty_one_does_not(encoder, items
 def test_directions_that_the_model_reads_cost_more_than_others(encoder, items):
     """With one direction carrying all of the next layer's input, removing it must show."""
     with torch.no_grad():
-        hidden = syntax.treebank_vectors(encoder, [i.sentence for i in items]).words[2]
+        hidden = syntax.treebank_vectors(encoder, [i.sentence for i in items]).words[1]
     moved = torch.tensor(hidden - hidden.mean(0))
     _, _, axes = torch.linalg.svd(moved, full_matrices=False)
-    leading = syntax.reliance(encoder, items, 2, axes[:4].T, hidden, controls=2)
+    leading = syntax.reliance(encoder, items, 1, axes[:4].T, hidden, controls=2)
     assert leading.variance > leading.random_variance + 0.1
     assert np.abs(leading.without - leading.intact).mean() > 0
 

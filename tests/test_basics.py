@@ -1,5 +1,7 @@
 """First steps: word tables with planted geometry, fine-tuning that learns and leaves no trace."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,7 @@ from tiny import tiny_encoder
 from bertology_utils import basics
 from bertology_utils.encoder import random_encoder
 from bertology_utils.stimuli.sentiment import LabelledText, sentiment
+from bertology_utils.words import make_batch
 
 
 def planted() -> basics.WordTable:
@@ -84,6 +87,29 @@ def test_fine_tuning_learns_what_is_in_the_training_texts_and_leaves_the_encoder
     assert all(torch.equal(v, before[k]) for k, v in tiny_bert.model.state_dict().items())
     again = basics.fine_tune(tiny_bert, data, data, recipe=recipe)
     assert again.losses == run.losses
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "distilbert", "electra"])
+def test_losses_are_those_of_plain_training_of_all_weights(family):
+    """Only the rows in use are trained; that must not change anything."""
+    encoder, data = tiny_encoder(family), labelled(4, "good", "bad")
+    recipe = basics.Recipe(epochs=3, batch_size=8, learning_rate=1e-2, weight_decay=0.0)
+    found = basics.fine_tune(encoder, data, data, recipe=recipe).losses
+    model, draw = copy.deepcopy(encoder.base).eval(), torch.Generator().manual_seed(0)
+    weight = torch.nn.Parameter(0.02 * torch.randn((2, encoder.d_model), generator=draw))
+    bias = torch.nn.Parameter(torch.zeros(2))
+    optimizer = torch.optim.AdamW([*model.parameters(), weight, bias], lr=1.0, weight_decay=0.0)
+    for rate, loss in zip((1e-2, 1e-2 * 2 / 3, 1e-2 / 3), found, strict=True):
+        order = torch.randperm(len(data), generator=draw).tolist()
+        batch = make_batch(encoder, [data[i].text for i in order])
+        hidden = model(**encoder.inputs(batch)).last_hidden_state[:, 0]
+        gold = torch.tensor([int(data[i].label == "positive") for i in order])
+        plain = torch.nn.functional.cross_entropy(hidden @ weight.T + bias, gold)
+        assert plain.item() == pytest.approx(loss, abs=2e-4)
+        optimizer.param_groups[0]["lr"] = rate
+        optimizer.zero_grad()
+        plain.backward()
+        optimizer.step()
 
 
 def test_nothing_is_learned_when_the_labels_are_noise(tiny_bert):

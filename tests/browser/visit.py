@@ -178,8 +178,12 @@ def set_theme(page, theme: str) -> None:
         theme,
     )
     for frame in page.frames[1:]:
+        # By the clock: a sandboxed frame off screen draws no animation frames to poll on.
         frame.wait_for_function(
-            "theme => document.documentElement.dataset.theme === theme", arg=theme, timeout=PATIENCE
+            "theme => document.documentElement.dataset.theme === theme",
+            arg=theme,
+            timeout=PATIENCE,
+            polling=100,
         )
     page.wait_for_timeout(300)  # the theme fades its colours over
 

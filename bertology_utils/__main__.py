@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 
-def _evaluate_model(args: argparse.Namespace) -> None:
+def _evaluate_model(args: argparse.Namespace) -> int:
     from .encoder import load_encoder, random_encoder
     from .evaluation import comparison_table, evaluate_model
     from .training.text import load_specs
@@ -32,6 +32,34 @@ def _evaluate_model(args: argparse.Namespace) -> None:
     if args.json:
         found = {name: [asdict(score) for score in scores] for name, scores in columns.items()}
         Path(args.json).write_text(json.dumps(found, indent=1), encoding="utf-8")
+    return 0
+
+
+def _reproduce(args: argparse.Namespace) -> int:
+    from .ledger import results_root
+    from .reproduce.run import reproduce
+    from .reproduce.surroundings import default_jobs
+
+    report = reproduce(
+        args.claims,
+        args.model,
+        root=args.results or results_root(),
+        book=args.book,
+        jobs=default_jobs() if args.jobs is None else args.jobs,
+        dask=args.dask,
+        again=args.again,
+    )
+    print(report.comparison.to_markdown())
+    for model, counts in report.comparison.counts().items():
+        print(f"\n{model}: " + ", ".join(f"{n} {status}" for status, n in counts.items()))
+    print(f"\n{report.ran} measured now, {report.kept} kept from earlier runs.")
+    if report.homeless:
+        print(f"The book has no chapter yet for {', '.join(report.homeless)}.")
+    if args.html:
+        args.html.write_text(report.comparison.to_html(), encoding="utf-8")
+    for what, why in report.failures.items():
+        print(f"not measured: {what}: {why}", file=sys.stderr)
+    return 1 if report.failures else 0
 
 
 def parser() -> argparse.ArgumentParser:
@@ -53,18 +81,49 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--device", help="cpu or cuda (default: cuda where present)")
     command.add_argument("--json", help="also write the rows to this file")
     command.set_defaults(run=_evaluate_model)
+    _add_reproduce(commands)
     return top
+
+
+def _add_reproduce(commands) -> None:
+    command = commands.add_parser(
+        "reproduce", help="measure claims outside the book, on one model or several side by side"
+    )
+    command.add_argument(
+        "--claims", nargs="+", default=["*"], metavar="PATTERN", help="such as 'SYN-*' KNO-03"
+    )
+    command.add_argument(
+        "--model",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="embedded name, folder, hub id, random or random:SEED (default: the book's model)",
+    )
+    command.add_argument("--jobs", type=int, help="processes at once (default: cores and memory)")
+    command.add_argument("--dask", metavar="ADDRESS", help="use a running Dask scheduler instead")
+    command.add_argument("--again", action="store_true", help="do not rely on earlier results")
+    command.add_argument("--results", type=Path, help="folder of results (default: _results)")
+    command.add_argument(
+        "--book",
+        type=Path,
+        default=Path(__file__).resolve().parent.parent,
+        help="checkout with the chapters (default: the one this package is in)",
+    )
+    command.add_argument("--html", type=Path, help="also write the table to this file")
+    command.set_defaults(run=_reproduce)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; errors of input print one line and return 2."""
     args = parser().parse_args(argv)
     try:
-        args.run(args)
+        return args.run(args)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    return 0
+    except KeyboardInterrupt:
+        print("\ninterrupted; what was finished is kept", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import psutil
 import pytest
 from nbclient import NotebookClient
 
-from tools.chapters import environment_digest, read_book
+from bertology_utils.reproduce.chapters import environment_digest, read_book
 from tools.execution import ChapterFailed, Store, run_book
 from tools.export_notebooks import export, plain_markdown
 

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from tools.chapters import environment_digest, read_book
+from bertology_utils.reproduce.chapters import environment_digest, read_book
 
 ROOT = Path(__file__).resolve().parent.parent
 HTML = ROOT / "_build" / "html"

@@ -10,7 +10,7 @@ import pytest
 from bertology_utils.checks import Feedback, Wrong, architecture, as_array, ask, check, expect
 from bertology_utils.checks import prerequisites as first
 from bertology_utils.checks.judging import UNWRITTEN
-from tools.chapters import read_book
+from bertology_utils.reproduce.chapters import read_book
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = {"chapters/00_prerequisites": first, "chapters/01_architecture": architecture}

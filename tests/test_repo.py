@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 from pybtex.database import parse_file
 
-from tools.chapters import read_book
+from bertology_utils.reproduce.chapters import read_book
 
 ROOT = Path(__file__).resolve().parent.parent
 PIN_FILES = ("requirements.txt", "requirements-browser.txt", "requirements-lab.txt")

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from tools.chapters import environment_digest, read_book
-from tools.execution import Store, default_jobs, run_book
+from bertology_utils.reproduce.chapters import environment_digest, read_book
+from bertology_utils.reproduce.surroundings import default_jobs
+from tools.execution import Store, run_book
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -28,7 +28,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import nbformat
-import psutil
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from jupyter_client.manager import AsyncKernelManager
@@ -36,10 +35,9 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbclient.util import ensure_async
 
-from tools.chapters import Book, Chapter
+from bertology_utils.reproduce.chapters import Book, Chapter
+from bertology_utils.reproduce.surroundings import cell_environment
 
-# A kernel with the model, torch and transformers loaded stays below this in every chapter.
-_BYTES_PER_KERNEL = 2 * 1024**3
 _STORES_KEPT = 3
 _USAGE = (
     "(lambda use: (use.ru_maxrss, use.ru_utime + use.ru_stime))"
@@ -90,7 +88,7 @@ class Store:
 
     Args:
         parent: folder of all stores.
-        digest: see :func:`tools.chapters.environment_digest`.
+        digest: see :func:`bertology_utils.reproduce.chapters.environment_digest`.
     """
 
     def __init__(self, parent: Path, digest: str) -> None:
@@ -172,12 +170,6 @@ class Store:
 
     def _path(self, chapter: Chapter) -> Path:
         return self.folder / (chapter.docname.replace("/", "--") + ".ipynb")
-
-
-def default_jobs() -> int:
-    """Return how many chapters to run at once: the cores we may use, as far as memory goes."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, min(cores or 1, psutil.virtual_memory().available // _BYTES_PER_KERNEL))
 
 
 def run_book(
@@ -353,27 +345,13 @@ def _run_chapter(
 def _kernel_environment(
     book: Book, store: Store, chapter: Chapter, results: Path
 ) -> dict[str, str]:
-    """Return the environment of a kernel: one thread, the book's own settings, no network."""
-    environment = {
-        **os.environ,
-        # Chapters run side by side, one core each; one thread also makes sums reproducible.
-        **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
-        "TOKENIZERS_PARALLELISM": "false",
-        "PYTHONHASHSEED": "0",
-        # This checkout's package, whatever else the environment may hold under that name.
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(book.root), os.environ.get("PYTHONPATH")])),
+    """Return the environment of a kernel: that of every cell, and the book's own settings."""
+    return cell_environment(book.root, chapter.docname, results) | {
         # Neither the reader's IPython profile nor another installed kernel may change the book.
         "IPYTHONDIR": str(store.parent.parent / "ipython"),
         "JUPYTER_PREFER_ENV_PATH": "1",
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-        "BERTOLOGY_CHAPTER": chapter.docname,
-        "BERTOLOGY_RESULTS": str(results),
         "BERTOLOGY_EXECUTIONS": str(store.summary),
     }
-    if not os.environ.get("BERTOLOGY_MODEL"):
-        environment.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1")
-    return environment
 
 
 async def _usage(client: NotebookClient) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import nbformat
 
-from tools.chapters import Book, read_book
+from bertology_utils.reproduce.chapters import Book, read_book
 
 ROOT = Path(__file__).resolve().parent.parent
 

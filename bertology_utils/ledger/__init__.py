@@ -10,6 +10,7 @@ rows.
 """
 
 from .claims import Claim, Evidence, Figure, Ledger, Measure, Paper, Table1Row, load_claims
+from .compare import Comparison, compare
 from .errors import (
     ClaimsFileError,
     MeasurementError,
@@ -23,11 +24,13 @@ from .scoreboard import STATUSES, Scoreboard, scoreboard
 from .store import (
     RESULTS_VARIABLE,
     Record,
+    adopt,
     default_model,
     folder_name,
     missing,
     models,
     record,
+    record_text,
     result,
     results,
     results_root,
@@ -50,6 +53,7 @@ __all__ = [
     "Claim",
     "ClaimTable",
     "ClaimsFileError",
+    "Comparison",
     "Evidence",
     "Figure",
     "Ledger",
@@ -68,6 +72,8 @@ __all__ = [
     "UnknownClaimError",
     "Verdict",
     "WrongModeError",
+    "adopt",
+    "compare",
     "default_model",
     "folder_name",
     "glue_values",
@@ -75,6 +81,7 @@ __all__ = [
     "missing",
     "models",
     "record",
+    "record_text",
     "result",
     "results",
     "results_root",

@@ -182,6 +182,34 @@ def result(claim_id: str, model: str, root: Path | None = None) -> Record | None
     return _from_json(text, path, claim_id, model)
 
 
+def record_text(claim_id: str, model: str, root: Path | None = None) -> str:
+    """The stored record as text that :func:`adopt` takes, there or on another machine.
+
+    Raises:
+        FileNotFoundError: nothing is recorded.
+    """
+    load_claims()[claim_id]
+    return _path(model, claim_id, root).read_text(encoding="utf-8")
+
+
+def adopt(text: str, root: Path | None = None) -> Record:
+    """Keep a record that another process made; the claim's rule judges it again.
+
+    Raises:
+        ResultFileError: the text is no record.
+    """
+    try:
+        raw = json.loads(text)
+        claim_id, model = raw["claim"], raw["model"]
+        load_claims()[claim_id]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ResultFileError(f"this is no record: {error}") from error
+    path = _path(model, claim_id, root)
+    entry = _from_json(text, path, claim_id, model)
+    _write(path, _to_json(entry))
+    return entry
+
+
 def results(model: str, root: Path | None = None) -> dict[str, Record]:
     """All stored records of a model by claim id, in the order of the ledger."""
     found = ((claim_id, result(claim_id, model, root)) for claim_id in load_claims())

@@ -1,0 +1,67 @@
+"""Which models to reproduce claims on: the embedded one, any folder or hub id, random weights."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import ReproduceError
+
+#: Stands for the model that is used when none is named.
+EMBEDDED = ""
+_RANDOM = re.compile(r"random(?::(?P<seed>\d+))?")
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """A model as asked for.
+
+    Attributes:
+        source: value of BERTOLOGY_MODEL; empty for the embedded model and for random weights.
+        name: the name under which results are kept.
+        random_seed: seed of fresh weights for the architecture of ``source``; None: its own.
+    """
+
+    source: str
+    name: str
+    random_seed: int | None = None
+
+
+def choose(names: Sequence[str]) -> tuple[ModelChoice, ...]:
+    """Read the names of a command line; no name means the default model.
+
+    ``random`` or ``random:SEED`` is the embedded model's architecture with fresh weights.
+
+    Raises:
+        ReproduceError: two models would share one name, or a name is empty.
+    """
+    from ..encoder.loading import DEFAULT_MODEL, MODEL_VARIABLE
+
+    chosen: dict[str, ModelChoice] = {}
+    for name in names or [os.environ.get(MODEL_VARIABLE) or DEFAULT_MODEL]:
+        if not name.strip():
+            raise ReproduceError("a model's name is empty")
+        choice = _read(name, DEFAULT_MODEL)
+        if choice.name in chosen:
+            same = (
+                "the model {!r} is named twice"
+                if chosen[choice.name] == choice
+                else ("two different models are called {!r}; rename a folder")
+            )
+            raise ReproduceError(same.format(choice.name))
+        chosen[choice.name] = choice
+    return tuple(chosen.values())
+
+
+def _read(name: str, embedded: str) -> ModelChoice:
+    random = _RANDOM.fullmatch(name)
+    if random:
+        seed = int(random["seed"] or 0)
+        return ModelChoice(EMBEDDED, f"{embedded}-random-{seed}", seed)
+    if (Path(name) / "config.json").is_file():
+        folder = Path(name).resolve()  # the cells run in a folder of their own
+        return ModelChoice(str(folder), folder.name)
+    return ModelChoice(EMBEDDED if name == embedded else name, name)

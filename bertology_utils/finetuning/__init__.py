@@ -1,0 +1,100 @@
+"""Fine-tuning: what is trained, on what, by which loss, and how much of the result is luck.
+
+A run is a plain function of an encoder, labelled texts and a frozen :class:`Run`; the same
+arguments give the same weights.
+"""
+
+from .domain import NoGapsError, count_gaps, fill_gaps, other_words, pivots
+from .features import Features, MixProbe, features, mix_probe
+from .landscape import Path, path, state_change
+from .loop import Recipe, train
+from .methods import (
+    METHODS,
+    Bottleneck,
+    Method,
+    Prepared,
+    prepare,
+    using,
+    with_low_rank,
+)
+from .objectives import Mixout, Smooth, adversarial, disturbed, noised, plain
+from .parsing import Parser, governors, shuffled_governors, tune_parser
+from .runs import Run, accuracy, fine_tune, fit, sweep
+from .summaries import (
+    Stopped,
+    VarianceParts,
+    accuracy_range,
+    best_head_gain,
+    expected_best,
+    held_out_range,
+    over_runs,
+    paired_gain,
+    spread_gap,
+    stop_early,
+    variance_parts,
+)
+from .tasks import ACCEPTABILITY, TASKS, Part, Task, TaskError, make_task, reviews, shuffled_labels
+from .tuned import Examples, Tuned, examples, first_state, occurring_rows
+
+__all__ = [
+    "ACCEPTABILITY",
+    "METHODS",
+    "TASKS",
+    "Bottleneck",
+    "Examples",
+    "Features",
+    "Method",
+    "MixProbe",
+    "Mixout",
+    "NoGapsError",
+    "Parser",
+    "Part",
+    "Path",
+    "Prepared",
+    "Recipe",
+    "Run",
+    "Smooth",
+    "Stopped",
+    "Task",
+    "TaskError",
+    "Tuned",
+    "VarianceParts",
+    "accuracy",
+    "accuracy_range",
+    "adversarial",
+    "best_head_gain",
+    "count_gaps",
+    "disturbed",
+    "examples",
+    "expected_best",
+    "features",
+    "fill_gaps",
+    "fine_tune",
+    "first_state",
+    "fit",
+    "governors",
+    "held_out_range",
+    "make_task",
+    "mix_probe",
+    "noised",
+    "occurring_rows",
+    "other_words",
+    "over_runs",
+    "paired_gain",
+    "path",
+    "pivots",
+    "plain",
+    "prepare",
+    "reviews",
+    "shuffled_governors",
+    "shuffled_labels",
+    "spread_gap",
+    "state_change",
+    "stop_early",
+    "sweep",
+    "train",
+    "tune_parser",
+    "using",
+    "variance_parts",
+    "with_low_rank",
+]

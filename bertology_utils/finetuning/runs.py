@@ -1,0 +1,151 @@
+"""One fine-tuning run from a frozen configuration, and sweeps over several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..encoder import Encoder
+from .loop import Recipe, train
+from .methods import Method, Prepared, prepare
+from .objectives import Mixout, Objective, Smooth, adversarial, plain
+from .tasks import Part, Task
+from .tuned import Examples, Tuned, examples, new_head, occurring_rows
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything a run depends on beside the encoder and the task.
+
+    Attributes:
+        method: what is trained.
+        recipe: how.
+        head_seed: of the first weights of the new layer (and of adapters).
+        order_seed: of the order of the data.
+        adversarial: size of the disturbance in training; 0 for none.
+        smooth: size of the neighbourhood that SMART asks to be calm; 0 for none.
+        mixout: share of the weights that is put back in every step.
+        watch: numbers of epochs after which the watched part is judged.
+    """
+
+    method: Method = Method()
+    recipe: Recipe = Recipe()
+    head_seed: int = 0
+    order_seed: int = 0
+    adversarial: float = 0.0
+    smooth: float = 0.0
+    mixout: float = 0.0
+    watch: tuple[int, ...] = ()
+
+    def objective(self) -> Objective:
+        """The loss that is minimised.
+
+        Raises:
+            ValueError: two of the regularisers at once.
+        """
+        if self.adversarial and self.smooth:
+            raise ValueError("adversarial and smooth training are not meant to be combined")
+        if self.adversarial:
+            return adversarial(self.adversarial)
+        return Smooth(self.smooth, seed=self.order_seed) if self.smooth else plain
+
+
+def fine_tune(
+    encoder: Encoder,
+    train_part: Part | Examples,
+    run: Run | None = None,
+    *,
+    classes: int = 2,
+    watched: Examples | None = None,
+) -> Tuned:
+    """Fine-tune a copy of an encoder; the same arguments give the same weights.
+
+    Args:
+        encoder: stays as it is. Dropout is off.
+        train_part: training texts, or the same encoded up to the lowest trained layer, which saves
+            encoding them again in a sweep.
+        run: the configuration.
+        classes: number of labels.
+        watched: texts to be judged in between, see ``run.watch``.
+
+    Raises:
+        ValueError: all labels are the same; watched texts are missing or not needed.
+    """
+    run = run or Run()
+    return fit(prepare(encoder, run.method, seed=run.head_seed), train_part, run,
+               classes=classes, watched=watched)  # fmt: skip
+
+
+def fit(
+    prepared: Prepared,
+    train_part: Part | Examples,
+    run: Run,
+    *,
+    classes: int = 2,
+    watched: Examples | None = None,
+) -> Tuned:
+    """Train a prepared copy in place; see :func:`fine_tune`."""
+    if bool(run.watch) != (watched is not None):
+        raise ValueError("watched texts and run.watch come together")
+    own = prepared.encoder
+    given = train_part
+    if isinstance(train_part, Part):
+        given = examples(own, train_part, prepared.layer)
+    if len(given.labels.unique()) < 2:
+        raise ValueError(f"all labels are {int(given.labels[0])}")
+    head = new_head(own, classes, run.head_seed)
+    made = Tuned(own, head, prepared.layer, n_trained=prepared.n_trained)
+    objective, seen = run.objective(), {}
+
+    def loss(chosen: list[int]):
+        hidden, mask = made.inputs(given, chosen)
+        return objective(made, hidden, mask, given.labels[chosen])
+
+    def after_epoch(done: int) -> None:
+        if done in run.watch:
+            seen[done] = made.right(watched)
+
+    rows = occurring_rows(own, given.ids.input_ids) if prepared.layer is None else nullcontext()
+    mixing = Mixout(prepared.parameters, run.mixout, seed=run.order_seed) if run.mixout else None
+    with rows as table:
+        groups = [{"params": [*prepared.parameters, *head.parameters()]}]
+        if table is not None:
+            groups.append({"params": [table], "weight_decay": 0.0})
+        losses = train(
+            groups,
+            len(given),
+            loss,
+            run.recipe,
+            order_seed=run.order_seed,
+            around=mixing.step if mixing else nullcontext,
+            after_epoch=after_epoch,
+        )
+    own.model.requires_grad_(False)
+    return replace(made, losses=losses, watched=seen)
+
+
+def accuracy(tuned: Tuned, part: Part | Examples) -> np.ndarray:
+    """[N] True where the label is found; parts are encoded by the tuned model itself."""
+    if isinstance(part, Part):
+        part = examples(tuned.encoder, part, tuned.layer)
+    return tuned.right(part)
+
+
+def sweep(
+    encoder: Encoder, task: Task, runs: Sequence[Run], *, watched: Part | None = None
+) -> list[Tuned]:
+    """Several runs on one task that train the same layers, encoded up to these once.
+
+    Raises:
+        ValueError: the runs differ in what they train.
+    """
+    if len({run.method for run in runs}) != 1:
+        raise ValueError("a sweep trains the same part of the model in all of its runs")
+    layer = prepare(encoder, runs[0].method).layer
+    given = examples(encoder, task.train, layer)
+    seen = None if watched is None else examples(encoder, watched, layer)
+    return [fine_tune(encoder, given, run, classes=len(task.classes), watched=seen)
+            for run in runs]  # fmt: skip

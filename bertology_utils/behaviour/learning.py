@@ -25,9 +25,10 @@ def learn(
     epochs: int = 3,
     batch_size: int = 16,
     lr: float = 3e-4,
+    frozen: int = 0,
     seed: int = 0,
 ) -> TunedEncoder:
-    """Fine-tune all layers of a copy, with a new linear layer on the first piece.
+    """Fine-tune the layers of a copy, with a new linear layer on the first piece.
 
     The embeddings stay as they are: most of their rows never occur in a small training set.
 
@@ -35,11 +36,13 @@ def learn(
         encoder: left as it is.
         texts: of the training set.
         targets: [N] classes counted from 0, or [N, C] probabilities to imitate.
-        epochs, batch_size, lr: of AdamW, see ``syntax.train_top``.
+        epochs, batch_size, lr: of AdamW, see ``syntax.tuning``.
+        frozen: number of lowest layers that stay as they are, to save time.
         seed: of the new layer, the order of the texts and dropout.
 
     Raises:
         ValueError: targets do not fit the texts, or ask for one class only.
+        LayerIndexError: more frozen layers than there are.
     """
     wanted = torch.as_tensor(np.asarray(targets))
     if len(wanted) != len(texts) or wanted.ndim not in (1, 2):
@@ -48,7 +51,7 @@ def learn(
     if classes < 2 or (wanted.ndim == 1 and len(wanted.unique()) < 2):
         raise ValueError(f"all {len(texts)} targets are of one class")
     wanted = wanted.float() if wanted.ndim == 2 else wanted.long()
-    own = tuned_copy(encoder, 0)
+    own = tuned_copy(encoder, frozen)
     head = output_layer(encoder, classes, seed)
 
     def loss(chosen: Tensor) -> Tensor:
@@ -173,14 +176,15 @@ def learn_to_point(
     epochs: int = 3,
     batch_size: int = 16,
     lr: float = 3e-4,
+    frozen: int = 0,
     seed: int = 0,
 ) -> Pointer:
-    """Fine-tune all layers of a copy to point at answers; arguments as :func:`learn`.
+    """Fine-tune the layers of a copy to point at answers; arguments as :func:`learn`.
 
     Raises:
         ValueError: no questions.
     """
-    own = tuned_copy(encoder, 0)
+    own = tuned_copy(encoder, frozen)
     pointer = Pointer(own, output_layer(encoder, 1, seed))
 
     def loss(chosen: Tensor) -> Tensor:

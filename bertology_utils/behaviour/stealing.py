@@ -55,17 +55,18 @@ def steal(
     texts: Sequence[Text],
     *,
     epochs: int = 3,
+    frozen: int = 0,
     seed: int = 0,
 ) -> Theft:
     """Fine-tune ``start`` on the victim's answers to queries; compare on real texts.
 
-    Only the victim's probabilities are used, never a label or a weight.
+    Epochs, frozen layers and seed as :func:`learn`. Only the victim's probabilities are used, never a label or a weight.
 
     Raises:
         ValueError: no queries or texts.
     """
     answers = probabilities(victim, queries)
-    copy = learn(start, list(queries), answers, epochs=epochs, seed=seed)
+    copy = learn(start, list(queries), answers, epochs=epochs, frozen=frozen, seed=seed)
     theirs, ours = (probabilities(m, texts).argmax(1) for m in (victim, copy))
     majority = float(np.bincount(theirs).max() / len(theirs))
     found = share(theirs == ours, copy.encoder.name, seed=seed).with_baselines(majority=majority)

@@ -60,7 +60,8 @@ def steal(
 ) -> Theft:
     """Fine-tune ``start`` on the victim's answers to queries; compare on real texts.
 
-    Epochs, frozen layers and seed as :func:`learn`. Only the victim's probabilities are used, never a label or a weight.
+    Epochs, frozen layers and seed as :func:`learn`. Only the victim's probabilities are used,
+    never a label or a weight.
 
     Raises:
         ValueError: no queries or texts.

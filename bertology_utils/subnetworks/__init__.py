@@ -15,6 +15,7 @@ from .effects import (
     without_each,
     without_set,
 )
+from .likeness import AddedLayers, added_layers, likeness_in_layers, within_layers
 from .masks import (
     magnitude_masks,
     masked,
@@ -25,19 +26,28 @@ from .masks import (
 )
 from .survivors import jaccard, overlap_of_seeds, range_of_pairs, survival_gap, top_half
 from .trials import Trial, classified, masked_words
+from .twins import Twin, agreement, language, likeness, over_seeds, train_tiny
 
 __all__ = [
+    "AddedLayers",
     "HeadEffects",
     "Slopes",
     "Trial",
+    "Twin",
+    "added_layers",
+    "agreement",
     "classified",
     "jaccard",
+    "language",
+    "likeness",
+    "likeness_in_layers",
     "log_ratio",
     "magnitude_masks",
     "masked",
     "masked_words",
     "mean_over_texts",
     "order_of",
+    "over_seeds",
     "overlap_of_seeds",
     "prunable_share",
     "pruning_curve",
@@ -51,7 +61,9 @@ __all__ = [
     "structure_masks",
     "survival_gap",
     "top_half",
+    "train_tiny",
     "with_only_each",
+    "within_layers",
     "without_each",
     "without_set",
 ]

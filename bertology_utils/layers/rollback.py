@@ -11,7 +11,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 
+from ..activations import run_with_cache
 from ..encoder import Encoder, evaluating
 from ..heads import TunedEncoder
 from ..resampling import Estimate, percentile_interval, resampled_means
@@ -113,26 +115,23 @@ def roll_back_curve(
     if not len(texts) or len(texts) != len(labels):
         raise ValueError(f"{len(texts)} texts with {len(labels)} labels")
     depth, batch, gold = original.n_layers, make_batch(original, texts), np.asarray(labels)
-    answers: dict[frozenset[int], np.ndarray] = {}
-    probabilities = []
-
-    def right(layers: Sequence[int], embeddings: bool = False) -> np.ndarray:
-        key = frozenset(layers) | ({-1} if embeddings else set())
-        if key not in answers:
-            made = roll_back(tuned.encoder, original, layers, embeddings=embeddings)
-            with evaluating(made):
-                found = tuned.predict(made, batch).cpu().numpy()
-            probabilities.append(found)
-            answers[key] = found.argmax(-1) == gold
-        return answers[key]
-
-    lowest = [right(range(1, k + 1)) for k in range(depth + 1)]
-    highest = [right(range(depth - k + 1, depth + 1)) for k in range(depth + 1)]
-    tables = right((), embeddings=True)
-    if max(np.abs(p - probabilities[0]).max() for p in probabilities[1:]) == 0:
+    own, mask = tuned.encoder, batch.attention_mask
+    # Tuned embeddings below pre-trained layers: all that "k lowest put back" needs of the others.
+    below = roll_back(own, original, range(1, depth + 1))
+    tables = roll_back(own, original, (), embeddings=True)
+    kept = run_with_cache(own, batch, ["hidden_states"]).layers["hidden_states"]
+    returned = run_with_cache(below, batch, ["hidden_states"]).layers["hidden_states"]
+    with evaluating(own), evaluating(original), evaluating(tables):
+        lowest = [own.encode_from(returned[k], mask, k) for k in range(depth + 1)]
+        highest = [original.encode_from(kept[depth - k], mask, depth - k)
+                   for k in range(depth + 1)]  # fmt: skip
+        ends = torch.stack([*lowest, *highest, tables.encode(batch)])[:, :, 0]
+        found = tuned.head(ends).cpu().numpy()
+    if np.abs(found[1:] - found[0]).max() < 1e-6:
         raise ValueError("fine-tuning changed no layer: putting layers back changes no answer")
+    right = found.argmax(-1) == gold
     return RollBack(
-        np.stack(lowest), np.stack(highest), tables,
+        right[: depth + 1], right[depth + 1 : -1], right[-1],
         float(np.bincount(gold).max() / len(gold)), original.name, seed,
     )  # fmt: skip
 

@@ -66,7 +66,7 @@ def sentence_tasks(
         seed: of what is altered.
 
     Raises:
-        ValueError: a sentence without a gold analysis.
+        ValueError: a sentence without a gold analysis, or too few sentences for a task.
     """
     for sentence in (*train, *test):
         if sentence.gold is None:
@@ -110,6 +110,8 @@ def _labelled(name, family, train, test, label) -> SentenceTask:
     rows = [(s, label(s), part) for part, bank in ((False, train), (True, test)) for s in bank]
     counts = Counter(found for _, found, in_test in rows if not in_test and found is not None)
     kept = [row for row in rows if row[1] is not None and counts[row[1]] >= _RARE]
+    if not any(row[2] for row in kept):
+        raise ValueError(f"{name}: no label of a test sentence has {_RARE} training sentences")
     return SentenceTask(name, family, *(tuple(column) for column in zip(*kept, strict=True)))
 
 

@@ -84,7 +84,8 @@ def _pair(reply, size: int) -> tuple[int, float]:
         "two things should come back: the layer and the score.",
     )
     layer = float(as_array("the layer", reply[0], ()))
-    expect(layer == int(layer) and 0 <= layer < size, f"the layer should be one of 0 to {size - 1}.")
+    inside = layer == int(layer) and 0 <= layer < size
+    expect(inside, f"the layer should be one of 0 to {size - 1}.")
     return int(layer), float(as_array("the score", reply[1], ()))
 
 

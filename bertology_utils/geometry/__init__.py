@@ -20,7 +20,7 @@ from .context import (
     self_similarity,
 )
 from .lens import LogitLens, context_information, hidden_positions, logit_lens, token_recovery
-from .pooling import POOLINGS, PoolingComparison, compare_poolings, pooled_texts
+from .pooling import POOLINGS, PoolingComparison, compare_poolings, mean_gain, pooled_texts
 from .positions import PositionEffects, position_effects
 from .rows import (
     TooFewError,
@@ -81,6 +81,7 @@ __all__ = [
     "linear_cka",
     "logit_lens",
     "max_explainable_variance",
+    "mean_gain",
     "mean_pairwise_cosine",
     "nearest_neighbour_accuracy",
     "occurrences",

@@ -95,11 +95,13 @@ class PoolingComparison:
         accuracy: pooling -> cross-validated accuracy, with baseline ``majority``.
         chosen: the pooling that is best on one half of the texts.
         gain: its accuracy on the other half minus that of [CLS], paired.
+        gains: the difference (-1, 0 or 1) at each text of that half.
     """
 
     accuracy: Mapping[str, Estimate]
     chosen: str
     gain: Estimate
+    gains: np.ndarray
 
 
 def compare_poolings(
@@ -159,4 +161,25 @@ def compare_poolings(
         )
         for name, hits in right.items()
     }
-    return PoolingComparison(accuracy, chosen, gain)
+    return PoolingComparison(accuracy, chosen, gain, gains)
+
+
+def mean_gain(comparisons: Sequence[PoolingComparison], *, seed: int = 0) -> Estimate:
+    """The mean of the gains of several tasks; every task weighs the same, and is resampled by
+    itself.
+
+    Raises:
+        TooFewError: no comparisons.
+    """
+    if not len(comparisons):
+        raise TooFewError("no comparisons")
+    draws = [
+        resampled_means(c.gains, np.ones(len(c.gains)), seed=seed + number)
+        for number, c in enumerate(comparisons)
+    ]
+    value = float(np.mean([c.gain.value for c in comparisons]))
+    return Estimate(
+        value=value, unit="share difference", n=sum(c.gain.n for c in comparisons),
+        model=comparisons[0].gain.model, seed=seed,
+        interval=percentile_interval(np.mean(draws, axis=0), value),
+    )  # fmt: skip

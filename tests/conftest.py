@@ -4,7 +4,7 @@ import pytest
 import torch
 from tiny import FAMILIES, TEXTS, tiny_encoder
 
-from bertology_utils.encoder import DEFAULT_MODEL, Encoder, UnknownModelError, load_encoder
+from bertology_utils.encoder import DEFAULT_MODEL, Encoder, load_encoder
 
 torch.set_num_threads(1)
 
@@ -23,11 +23,8 @@ def tiny_bert() -> Encoder:
 
 @pytest.fixture(scope="session")
 def embedded() -> Encoder:
-    """The model shipped in the package; skipped where the installation has none."""
-    try:
-        return load_encoder(DEFAULT_MODEL, device="cpu")
-    except UnknownModelError as error:
-        pytest.skip(str(error))
+    """The model shipped in the package."""
+    return load_encoder(DEFAULT_MODEL, device="cpu")
 
 
 @pytest.fixture

@@ -167,9 +167,30 @@ def test_scatter_groups_labels_lines_and_paper():
         lines={"y = x": (1, 0)},
         paper={"reported": (1.5, 2)},
     )
-    assert legend_of(chart) == ["nouns", "verbs", "y = x", "reported"]
+    assert set(legend_of(chart)) == {"nouns", "verbs", "y = x", "reported"}
     assert {"cat", "dog"} <= set(texts(chart))
     assert chart.rows == [("nouns", "cat", 0, 1), ("nouns", "dog", 2, 3), ("verbs", "", 1, 1)]
+
+
+def test_a_line_to_compare_with_does_not_widen_the_view():
+    chart = figures.scatter({"far away": [(10, 20), (11, 21)]}, lines={"y = x + 10": (1, 10)})
+    assert chart.axes[0].get_xlim()[0] > 9 and chart.axes[0].get_ylim()[0] > 19
+
+
+def test_long_titles_and_legends_stay_inside_the_picture():
+    names = [f"what was measured in a rather special case, number {i}" for i in range(4)]
+    title = "A title that says at length what was found, so that it does not fit on one line"
+    chart = figures.lines({name: [0.1, 0.2] for name in names}, title=title)
+    chart.canvas.draw()
+    room = chart.bbox
+    parts = [*chart.legends[0].get_texts(), chart.axes[0]._left_title]
+    for part in parts:
+        box = part.get_window_extent()
+        assert room.x0 <= box.x0 and box.x1 <= room.x1, part.get_text()
+    few = figures.lines({"one": [0.1, 0.2], "two": [0.2, 0.1]})
+    few.canvas.draw()
+    one, two = few.legends[0].get_texts()
+    assert one.get_window_extent().y0 == two.get_window_extent().y0, "short names share a line"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from .chart import COLOURS, DASHES, Chart, legend, new_chart, series_colour, styled
+from .chart import (
+    COLOURS,
+    DASHES,
+    Chart,
+    legend,
+    new_chart,
+    series_colour,
+    styled,
+    title_and_labels,
+)
 
 #: Inches that a word takes at least, and a letter on top of that.
 _WORD, _LETTER = 0.34, 0.082
@@ -66,8 +75,7 @@ def arcs(
                 )  # fmt: skip
         axes.set_xlim(-0.05, sum(widths))
         axes.set_ylim(-reach[1] - (0.45 if below else 0.2), reach[0] + 0.45)
-        if title:
-            axes.set_title(title, pad=8)
+        title_and_labels(axes, title, "", "")
         if below:
             legend(chart, axes)
     chart.columns = ("word", "word ", names[0], names[1] if below else "")

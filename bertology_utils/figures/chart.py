@@ -6,9 +6,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
+from matplotlib.textpath import TextToPath
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from ..page import SERIES, THEMES
@@ -106,7 +109,10 @@ def series_colour(index: int) -> str:
 def title_and_labels(axes: Axes, title: str | None, xlabel: str, ylabel: str) -> None:
     """Write the title and the axis labels where they are not empty."""
     if title:
-        axes.set_title(title, pad=8)
+        # The title starts at the axes' left edge, after the tick labels.
+        room = 0.82 * axes.figure.get_figwidth()
+        size = STYLE["axes.titlesize"]
+        axes.set_title(in_lines(title, size, room, bold=True), pad=8)
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
 
@@ -127,6 +133,8 @@ def legend(chart: Chart, axes: Axes) -> None:
     order = sorted(range(len(labels)), key=lambda i: isinstance(handles[i], Line2D))
     if not isinstance(handles[order[0]], Line2D):
         handles, labels = [handles[i] for i in order], [labels[i] for i in order]
+    room = chart.get_figwidth() - 0.6
+    labels = [in_lines(label, STYLE["legend.fontsize"], room) for label in labels]
     chart.legend(
         handles,
         labels,
@@ -140,10 +148,31 @@ def legend(chart: Chart, axes: Axes) -> None:
 
 def _legend_columns(chart: Chart, labels: Sequence[str]) -> int:
     """Return the most columns whose longest entries still fit side by side."""
+    size = STYLE["legend.fontsize"]
+    widths = [max(text_width(line, size) for line in label.split("\n")) for label in labels]
     for columns in range(len(labels), 1, -1):
-        rows = -(-len(labels) // columns)
-        widest = [max(map(len, labels[i : i + rows])) for i in range(0, len(labels), rows)]
-        # In 9 pt DejaVu Sans a letter is about 0.064 in wide; handle and gaps take 0.5 in.
-        if sum(0.064 * width + 0.5 for width in widest) <= chart.get_figwidth():
+        parts = np.array_split(widths, columns)  # as matplotlib deals entries out to columns
+        # Handle and gaps: 2.2 + 0.8 + 1.6 times the font's size.
+        if sum(part.max() + 4.6 * size / 72 for part in parts) <= chart.get_figwidth() - 0.1:
             return columns
     return 1
+
+
+def text_width(text: str, size: float, *, bold: bool = False) -> float:
+    """Return how wide a line of text is drawn, in inches, at a size in points."""
+    font = FontProperties(
+        family=STYLE["font.family"], size=size, weight="bold" if bold else "normal"
+    )
+    return TextToPath().get_text_width_height_descent(text, font, ismath=False)[0] / 72
+
+
+def in_lines(text: str, size: float, inches: float, *, bold: bool = False) -> str:
+    """Break a text between words so that no line is wider than ``inches``, where that can be."""
+    lines: list[str] = []
+    for word in text.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and text_width(longer, size, bold=bold) <= inches:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return "\n".join(lines)

@@ -169,6 +169,11 @@ def scatter(
             )
             for place, text in zip(pairs, (labels or {}).get(name, ()), strict=False):
                 axes.annotate(text, place, xytext=(5, 4), textcoords="offset points", fontsize=8.5)
+        for name, (x, y) in (paper or {}).items():
+            paper_point(axes, name, x, y, name)
+        axes.margins(0.08)
+        # The points decide what is shown, not the point a line is given by.
+        axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())
         for name, (slope, intercept) in (lines or {}).items():
             axes.axline(
                 (0, number(f"intercept of {name!r}", intercept)),
@@ -178,9 +183,6 @@ def scatter(
                 linestyle=(0, (4, 3)),
                 label=name,
             )
-        for name, (x, y) in (paper or {}).items():
-            paper_point(axes, name, x, y, name)
-        axes.margins(0.08)
         number_axis(axes.xaxis, number_format)
         number_axis(axes.yaxis, number_format)
         axes.grid()

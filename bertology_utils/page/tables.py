@@ -8,6 +8,9 @@ from html import escape
 
 from .display import Display
 
+#: Words are read from the left; numbers, the default, are compared at the right.
+_WORDS = ' class="bx-words"'
+
 
 def table(
     rows: Sequence[Sequence[object]],
@@ -40,9 +43,16 @@ def table(
                 f"row {index} of the table has {len(row)} cells for {len(columns)} columns"
             )
         first, *others = row
-        cells = "".join(f"<td>{escape(text(cell))}</td>" for cell in others)
+        cells = "".join(
+            f"<td{_WORDS if isinstance(cell, str) else ''}>{escape(text(cell))}</td>"
+            for cell in others
+        )
         body.append(f'<tr><th scope="row">{escape(text(first))}</th>{cells}</tr>')
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
+    wordy = [any(isinstance(row[i], str) for row in rows) for i in range(len(columns))]
+    head = "".join(
+        f'<th scope="col"{_WORDS if is_wordy else ""}>{escape(name)}</th>'
+        for name, is_wordy in zip(columns, wordy, strict=True)
+    )
     html = (
         f'<table class="bx-table">{_caption(caption)}<thead><tr>{head}</tr></thead>'
         f"<tbody>{''.join(body)}</tbody></table>"

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from bertology_utils.activations import Collected, collect
 from bertology_utils.encoder import LayerIndexError
@@ -254,3 +255,19 @@ def test_summaries_of_a_curve():
         up.minus("nothing")
     with pytest.raises(TooFewError):
         LayerScores("none", "share", np.zeros((0, 3)), np.zeros(0), "none")
+
+
+def test_the_mean_of_item_correlations_has_an_interval_of_some_width():
+    """A U-turn that all items make: the curve of the means has one order, items have many."""
+    draw = np.random.default_rng(0)
+    turn = np.array([0.8, 0.6, 0.5, 0.45, 0.5, 0.55, 0.6])
+    scores = LayerScores("made", "cosine", turn + draw.normal(0, 0.15, (80, 7)), np.ones(80), "m")
+    found = scores.mean_depth_correlation()
+    own = [spearmanr(row[1:], np.arange(6)).statistic for row in scores.sums]
+    assert found.value == pytest.approx(np.mean(own)) and found.n == 80
+    assert 0.1 < found.interval[1] - found.interval[0] < 0.4
+    assert curve(slope=-0.5).mean_depth_correlation().interval[1] < -0.9
+    flat = LayerScores("made", "cosine", np.ones((9, 7)), np.ones(9), "m")
+    assert flat.mean_depth_correlation().value == 0
+    with pytest.raises(TooFewError):
+        LayerScores("made", "cosine", np.ones((9, 3)), np.ones(9), "m").mean_depth_correlation()

@@ -121,6 +121,29 @@ class LayerScores:
 
         return replace(self.summary(correlation), unit="correlation")
 
+    def mean_depth_correlation(self) -> Estimate:
+        """Mean over items of each item's own rank correlation of the layers 1..L with its score.
+
+        The curve of the means has few points, and their order hardly moves when items are
+        resampled: its correlation would come with an interval of no width. This one varies with
+        the items, as it should. Items that are flat count 0; items without counts not at all.
+
+        Raises:
+            TooFewError: fewer than three layers above the embeddings.
+        """
+        if self.n_layers < 4:
+            raise TooFewError(f"{self.n_layers - 1} layers are too few for a correlation")
+        counted = np.asarray(self.counts) > 0
+        curves = self.sums[counted] / np.asarray(self.counts, float)[counted][:, None]
+        depth = np.broadcast_to(np.arange(1.0, self.n_layers), curves[:, 1:].shape)
+        own = np.nan_to_num(rank_correlation(curves[:, 1:], depth))
+        value = float(own.mean())
+        draws = resampled_means(own, np.ones(len(own)), seed=self.seed)
+        return Estimate(
+            value=value, unit="correlation", n=len(own), model=self.model, seed=self.seed,
+            interval=percentile_interval(draws, value),
+        )  # fmt: skip
+
     def summary(self, function: Callable[[np.ndarray], np.ndarray]) -> Estimate:
         """Any number that can be read off the curve: ``function`` maps [..., S] to [...]."""
         value = float(function(self.values))

@@ -336,8 +336,8 @@ def test_a_label_of_layer_0_has_no_expected_layer_and_order_is_kept():
         str(k): layers.read_three_ways(edge_task(k, depth=4, n=200), seeds=(0,), model="m")
         for k in range(5)
     }
-    flat = readings["0"].expected
-    assert flat is None or readings["0"].runs[0].gains != ()
+    assert readings["0"].expected is None  # nothing is left to gain above layer 0
+    assert readings["0"].gain.interval[0] <= 0 < readings["3"].gain.interval[0]
     upper = {name: found for name, found in readings.items() if name != "0"}
     published = {"1": 1.5, "2": 2.0, "3": 3.5, "4": 9.0}
     assert layers.order_correlation(upper, published).value == pytest.approx(1)
@@ -435,12 +435,29 @@ def test_edge_tasks_keep_sentences_apart(banks):
         assert not (parts[0] & parts[2] or parts[1] & parts[2] or parts[0] & parts[1])
 
 
-def test_a_small_bert_learns_and_is_reproducible():
-    sentences = layers.plain_sentences(60)[:60]
-    encoder, losses = layers.train_small(sentences, layers=2, width=32, steps=30)
-    assert encoder.n_layers == 2
-    assert np.mean(losses[-5:]) < losses[0] - 0.5
-    _, again = layers.train_small(sentences, layers=2, width=32, steps=30)
-    assert losses == pytest.approx(again, abs=1e-4)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_second_layer_is_kept(family):
+    whole = tiny_encoder(family, n_layers=4)
+    half = layers.every_second_layer(whole)
+    assert (half.n_layers, whole.n_layers) == (2, 4)
+    kept = [part.query.weight for part in half.layers]
+    assert all(torch.equal(w, whole.layers[k].query.weight)
+               for w, k in zip(kept, (1, 3), strict=True))  # fmt: skip
+    vectors = layers.mask_vectors(half, ["The cat [MASK]."])
+    assert len(vectors) == 3
+    with pytest.raises(ValueError, match="second layer"):
+        layers.every_second_layer(tiny_encoder("bert", n_layers=1))
+
+
+def test_half_a_model_learns_to_stand_in_for_the_whole():
+    whole = tiny_encoder("bert", n_layers=4)
+    texts = [s.text for s in stimuli.treebank(120, 5, max_words=8)]
+    before = hidden(whole)
+    half, losses = layers.half_as_deep(whole, texts, batch_size=8, lr=3e-3)
+    assert np.mean(losses[-3:]) < 0.8 * np.mean(losses[:3])
+    assert torch.equal(hidden(whole), before)
+    assert torch.equal(half.embeddings.token.weight, whole.embeddings.token.weight)
+    _, again = layers.half_as_deep(whole, texts, batch_size=8, lr=3e-3)
+    assert losses == pytest.approx(again, abs=1e-5)
     with pytest.raises(ValueError, match="nothing"):
-        layers.train_small([])
+        layers.half_as_deep(whole, [])

@@ -40,7 +40,7 @@ from .sentences import (
     probe_sentences,
     sentence_tasks,
 )
-from .small import plain_sentences, train_small
+from .small import every_second_layer, half_as_deep
 from .suite import Suite, mean_ranks
 from .tasks import (
     NumberAtMask,
@@ -68,6 +68,8 @@ __all__ = [
     "curve_of",
     "divergence_gap",
     "edge_tasks",
+    "every_second_layer",
+    "half_as_deep",
     "input_sum",
     "lens_guesses",
     "mask_vectors",
@@ -80,7 +82,6 @@ __all__ = [
     "over_tasks",
     "peak",
     "peak_depth",
-    "plain_sentences",
     "position_fit",
     "probe_sentences",
     "probe_word_labels",
@@ -92,7 +93,6 @@ __all__ = [
     "sentence_tasks",
     "share_at_last",
     "thirds",
-    "train_small",
     "upper_minus_lower",
     "upper_minus_lower_loss",
     "word_table",

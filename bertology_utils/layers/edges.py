@@ -88,7 +88,7 @@ def edge_tasks(
     vectors: TreebankVectors,
     split: Split,
     *,
-    n: int = 160,
+    n: int = 240,
     seed: int = 0,
 ) -> list[EdgeTask]:
     """The seven tasks of :data:`PUBLISHED`: five on a treebank, two on sentences of their own.
@@ -137,8 +137,9 @@ class Readings:
     Attributes:
         single: accuracy of a probe of each layer alone.
         runs: cumulative edge probes, one run a seed.
-        expected_draws: [R] replicates of the expected layer, mean over runs; NaN where undefined.
+        expected_draws: [R] replicates of the expected layer, mean over runs, inside 0 .. L.
         best_draws: [R] replicates of the best layer, on the same sentences.
+        gain_draws: [R] replicates of what all layers add to layer 0, mean over runs.
         model: name of the encoder; seed: of the bootstrap.
     """
 
@@ -146,6 +147,7 @@ class Readings:
     runs: tuple[EdgeResult, ...]
     expected_draws: np.ndarray
     best_draws: np.ndarray
+    gain_draws: np.ndarray
     model: str
     seed: int
 
@@ -160,12 +162,27 @@ class Readings:
         return self._estimate(float(self.single.values.argmax()), self.best_draws)
 
     @property
+    def gain(self) -> Estimate:
+        """Accuracy of the probe over all layers minus over layer 0 alone, mean over runs."""
+        value = float(np.mean([run.cumulative[-1] - run.cumulative[0] for run in self.runs]))
+        return Estimate(
+            value=value, unit="share difference", n=self.single.n, model=self.model,
+            seed=self.seed, interval=percentile_interval(self.gain_draws, value),
+        )  # fmt: skip
+
+    @property
     def expected(self) -> Estimate | None:
-        """Expected layer, mean over runs; None where the layers add nothing in some run."""
+        """Expected layer, mean over runs.
+
+        None where the interval of :attr:`gain` holds 0, or a run gains nothing: gains are divided
+        by their sum, so that the mean says nothing where there is no sum to speak of.
+        """
         found = [run.expected_layer for run in self.runs]
-        if None in found:
+        if None in found or self.gain.interval[0] <= 0:
             return None
-        return self._estimate(float(np.mean(found)), self.expected_draws)
+        return self._estimate(
+            float(np.clip(np.mean(found), 0, self.depth)), self.expected_draws
+        )
 
     @property
     def centre(self) -> Estimate:
@@ -260,16 +277,17 @@ def read_three_ways(
         len(counts), np.full(len(counts), 1 / len(counts)), size=RESAMPLES
     )
     below = np.maximum(times @ counts, 1)[:, None]
-    draws = []
+    middles, gains = [], []
     for run in runs:
         hits = np.stack([np.bincount(code, weights=row) for row in run.correct], axis=1)
-        middles = [expected_layer(row) for row in (times @ hits) / below]
-        draws.append([np.nan if m is None else m for m in middles])
+        curves = (times @ hits) / below
+        found = [expected_layer(row) for row in curves]
+        middles.append([np.nan if m is None else m for m in found])
+        gains.append(curves[:, -1] - curves[:, 0])
     # Far outside 0 .. L nothing is meant any more: the gains nearly cancel.
-    expected = np.clip(np.mean(draws, axis=0), 0, single.n_layers - 1)
-    return Readings(
-        single, runs, expected, ((times @ single.sums) / below).argmax(1).astype(float), model, seed
-    )
+    expected = np.clip(np.mean(middles, axis=0), 0, single.n_layers - 1)
+    best = ((times @ single.sums) / below).argmax(1).astype(float)
+    return Readings(single, runs, expected, best, np.mean(gains, axis=0), model, seed)
 
 
 def order_correlation(

@@ -1,91 +1,90 @@
-"""A small BERT trained here and now, to have a second size to compare with."""
+"""Half a model: every second layer taken out, and the rest taught to stand in for the whole."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import nn
-from transformers import BertConfig
 
-from ..encoder import Encoder, new_encoder
-from ..semantics import held_out_subjects, relation_task
-from ..stimuli import coreference, treebank
-from ..syntax.saturation import word_tokenizer
-from ..words import make_batch
-
-MASKED = 0.2
+from ..encoder import Encoder, evaluating
+from ..words import Text, make_batch
 
 
-def train_small(
-    sentences: Sequence[Sequence[str]],
-    *,
-    layers: int = 3,
-    width: int = 128,
-    heads: int = 4,
-    steps: int = 500,
-    batch_size: int = 48,
-    lr: float = 2e-3,
-    seed: int = 0,
-) -> tuple[Encoder, list[float]]:
-    """Train a BERT on masked words of some sentences; it never sees a label.
-
-    Args:
-        sentences: as words; its vocabulary is theirs.
-        layers, width, heads: of the model.
-        steps, batch_size, lr: of AdamW, with a warm-up over a tenth of the steps and linear decay.
-        seed: of weights, order and masks.
-
-    Returns:
-        the encoder, and the loss of every step in nats.
+def every_second_layer(encoder: Encoder) -> Encoder:
+    """A copy with layers 2, 4, 6, ... alone (the start of DistilBERT; Sanh et al. 2019).
 
     Raises:
-        ValueError: no sentences, or a width that the heads do not divide.
+        ValueError: fewer than two layers.
     """
-    if not len(sentences):
-        raise ValueError("nothing to train on")
-    tokenizer = word_tokenizer(sorted({word for words in sentences for word in words}))
-    config = BertConfig(
-        vocab_size=len(tokenizer), hidden_size=width, num_hidden_layers=layers,
-        num_attention_heads=heads, intermediate_size=4 * width, max_position_embeddings=64,
-        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, initializer_range=0.05,
-    )  # fmt: skip
-    name = f"small BERT of {layers} layers"
-    encoder = new_encoder(config, tokenizer, seed=seed, name=name, device="cpu")
-    draw = np.random.default_rng(seed)
-    ordered = sorted(sentences, key=len)
-    batches = [
-        make_batch(encoder, [" ".join(words) for words in ordered[start : start + batch_size]])
-        for start in range(0, len(ordered), batch_size)
-    ]
-    optimiser = torch.optim.AdamW(encoder.model.parameters(), lr=lr, weight_decay=0.01, fused=True)
+    if encoder.n_layers < 2:
+        raise ValueError(f"{encoder.name!r} has no second layer")
+    made = replace(
+        encoder, model=copy.deepcopy(encoder.model), name=f"half of {encoder.name}"
+    )
+    blocks = made.family.blocks(made.base)
+    for number in range(len(blocks) - 1, -1, -1):
+        if number % 2 == 0:
+            del blocks[number]
+    made.config.num_hidden_layers = len(blocks)
+    return made
+
+
+def half_as_deep(
+    encoder: Encoder,
+    texts: Sequence[Text],
+    *,
+    batch_size: int = 16,
+    lr: float = 5e-4,
+    seed: int = 0,
+) -> tuple[Encoder, list[float]]:
+    """Train :func:`every_second_layer` until its last layer resembles that of the whole model.
+
+    One pass over the texts; the loss is 1 - cosine of the last hidden states, piece by piece, so
+    that no label and no output head is needed. The embeddings stay as they are.
+
+    Args:
+        encoder: the whole; it stays as it is.
+        texts: to learn on.
+        batch_size, lr: of AdamW, with a warm-up over a tenth of the steps and linear decay.
+        seed: of the order.
+
+    Returns:
+        the half, and its loss at every step.
+
+    Raises:
+        ValueError: no texts, or a model of one layer.
+    """
+    if not len(texts):
+        raise ValueError("nothing to learn on")
+    made = every_second_layer(encoder)
+    for parameter in made.model.parameters():
+        parameter.requires_grad_(False)
+    trained = [p for block in made.family.blocks(made.base) for p in block.parameters()]
+    for parameter in trained:
+        parameter.requires_grad_(True)
+    optimiser = torch.optim.AdamW(trained, lr=lr, weight_decay=0.01, fused=True)
+    order = np.random.default_rng(seed).permutation(len(texts))
+    steps = -(-len(texts) // batch_size)
     warm, losses = max(1, steps // 10), []
-    for step in range(steps):
-        rate = (step + 1) / warm if step < warm else (steps - step) / (steps - warm)
+    for step, rows in enumerate(np.array_split(order, steps)):
+        batch = make_batch(encoder, [texts[i] for i in rows])
+        real = batch.attention_mask.bool().to(encoder.device)
+        with evaluating(encoder):
+            told = encoder.encode(batch)[real]
+        rate = (step + 1) / warm if step < warm else (steps - step) / (steps - warm + 1)
         for group in optimiser.param_groups:
             group["lr"] = lr * rate
-        batch = batches[int(draw.integers(len(batches)))]
-        chosen = batch.is_text & torch.from_numpy(draw.random(batch.input_ids.shape) < MASKED)
-        chosen[0, 1] = True  # at least one
-        shown = batch.input_ids.masked_fill(chosen, tokenizer.mask_token_id)
-        hidden = encoder.encode(batch.with_ids(shown))
-        loss = nn.functional.cross_entropy(
-            encoder.mlm_logits(hidden[chosen]), batch.input_ids[chosen]
-        )
+        said = made.encode(batch)[real]
+        loss = (1 - nn.functional.cosine_similarity(said, told, dim=-1)).mean()
         optimiser.zero_grad()
         loss.backward()
-        nn.utils.clip_grad_norm_(encoder.model.parameters(), 1.0)
         optimiser.step()
         losses.append(loss.item())
+    for parameter in made.model.parameters():
+        parameter.requires_grad_(True)
     optimiser.zero_grad()
-    return encoder, losses
-
-
-def plain_sentences(n: int, *, seed: int = 0) -> list[tuple[str, ...]]:
-    """Sentences to train on, as words: ``n`` of the grammar, and those of the tasks on coreference
-    and relations, so that their names have vectors. No labels."""
-    grammar = [sentence.words for sentence in treebank(n, seed + 101)]
-    people = [item.words for item in coreference(240, seed)]
-    named = relation_task(*held_out_subjects(40)).sentences
-    return [*grammar, *people, *named]
+    return made, losses

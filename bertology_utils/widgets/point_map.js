@@ -3,7 +3,7 @@
   if (!root || root.dataset.ready) return;
   root.dataset.ready = "true";
   const controls = [...root.querySelectorAll(".bx-controls select, .bx-controls input")];
-  const svg = root.querySelector(".bx-shown svg");
+  const svg = root.querySelector("svg.bx-map");
   const legend = root.querySelector(".bx-map-legend");
   const line = root.querySelector(".bx-map-line");
   const pointed = root.querySelector(".bx-map-pointed");

@@ -183,10 +183,10 @@ def _style() -> str:
     )
     return (
         ".bx .bx-map{display:block;width:100%;max-width:42rem;height:auto;overflow:visible}"
-        ".bx .bx-map:focus-visible{outline:2px solid var(--bx-accent);outline-offset:2px}"
+        ".bx .bx-map:focus-visible{outline:2px solid var(--bx-accent);outline-offset:-2px}"
         ".bx .bx-mark{stroke:var(--bx-paper);stroke-width:.7;transition:transform .7s}"
         ".bx .bx-mark.bx-at{stroke:var(--bx-ink);stroke-width:2.5}"
-        ".bx .bx-map-legend{display:flex;flex-wrap:wrap;gap:.1rem 1rem;margin:0;font-size:.85em;"
+        ".bx .bx-map-legend{display:flex;flex-wrap:wrap;gap:.1rem 1rem;margin:0 0 .3rem;font-size:.85em;"
         "color:var(--bx-ink)}"
         ".bx .bx-map-legend svg{width:1em;height:1em;vertical-align:-.1em;margin-right:.35em}"
         ".bx .bx-map-pointed{min-height:2.6em;color:var(--bx-ink)}"

@@ -1,0 +1,72 @@
+"""Many runs, each computed once: finished ones are kept in a folder and found again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from .config import LabConfig
+from .runs import LabRun, read_run, write_run
+from .train import train
+
+#: runs trained side by side at most
+SIDE_BY_SIDE = 4
+
+
+class Grid:
+    """Runs by their settings.
+
+    >>> grid = Grid(folder)
+    >>> runs = grid.run(LabConfig(depth).seeds(3) ...)
+
+    A run is kept under the digest of its settings as soon as it is finished. Killed and started
+    again, a grid repeats at most the runs that were being computed. Without a folder, runs are
+    kept in memory.
+    """
+
+    def __init__(self, folder: str | Path | None = None) -> None:
+        self.folder = None if folder is None else Path(folder)
+        self._known: dict[str, LabRun] = {}
+
+    def find(self, config: LabConfig) -> LabRun | None:
+        """The finished run, or None.
+
+        Raises:
+            RunFileError: its file is damaged.
+        """
+        if config.digest not in self._known and self.folder is not None:
+            run = read_run(config, self.folder)
+            if run is not None:
+                self._known[config.digest] = run
+        return self._known.get(config.digest)
+
+    def missing(self, configs: Iterable[LabConfig]) -> list[LabConfig]:
+        """Those not finished, without repetitions, in the order given."""
+        return [c for c in dict.fromkeys(configs) if self.find(c) is None]
+
+    def run(
+        self, configs: Iterable[LabConfig], *, done: Callable[[LabRun], None] | None = None
+    ) -> list[LabRun]:
+        """All runs, in the order given; those not finished are trained first.
+
+        ``done`` is called with every run that has just been finished and kept.
+        """
+        configs = list(configs)
+        for family in families(self.missing(configs)):
+            for run in train(family):
+                self._known[run.config.digest] = run
+                if self.folder is not None:
+                    write_run(run, self.folder)
+                if done is not None:
+                    done(run)
+        return [self._known[config.digest] for config in configs]
+
+
+def families(configs: Iterable[LabConfig]) -> Iterator[list[LabConfig]]:
+    """Groups that can be trained side by side, of at most :data:`SIDE_BY_SIDE` runs."""
+    groups: dict[tuple, list[LabConfig]] = {}
+    for config in configs:
+        groups.setdefault((config.family, config.learning_rate), []).append(config)
+    for group in groups.values():
+        for start in range(0, len(group), SIDE_BY_SIDE):
+            yield group[start : start + SIDE_BY_SIDE]

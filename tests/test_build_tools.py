@@ -391,3 +391,20 @@ def test_make_without_a_python_says_so_in_one_line():
     lines = [line for line in result.stderr.splitlines() if not line.startswith("make")]
     assert result.returncode != 0
     assert len(lines) == 1 and "needs Python 3.11 or newer" in lines[0]
+
+
+def test_results_of_other_models_reach_the_pages_that_report(mini):
+    report = (
+        "import os, pathlib\n"
+        "print(sorted(p.parent.name for p in "
+        "pathlib.Path(os.environ['BERTOLOGY_RESULTS']).glob('*/*.json')))"
+    )
+    mini.write("board", report, front="bertology:\n  runs_after: all\n")
+    mini.write("one", "print(1)")
+    assert mini.run()[0]["board"] == "[]\n"
+    for name in ("another-model", "bertology-mini-uncased"):  # the build's own come from it alone
+        folder = mini.root / "_results" / name
+        folder.mkdir(parents=True)
+        (folder / "SYN-01.json").write_text("{}")
+    texts, _, ran = mini.run()
+    assert (texts["board"], ran) == ("['another-model']\n", {"board"})

@@ -35,6 +35,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbclient.util import ensure_async
 
+from bertology_utils.ledger import default_model, folder_name
+from bertology_utils.ledger.store import RESULTS_FOLDER
 from bertology_utils.reproduce.chapters import Book, Chapter
 from bertology_utils.reproduce.surroundings import cell_environment
 
@@ -155,9 +157,7 @@ class Store:
                 cell.execution_count = done.execution_count
             notebook.metadata["language_info"] = ran.metadata["language_info"]
             seconds = ran.metadata["bertology_run"]["seconds"]
-            bundle = CacheBundleIn(
-                notebook, str(chapter.path), data={"execution_seconds": seconds}
-            )
+            bundle = CacheBundleIn(notebook, str(chapter.path), data={"execution_seconds": seconds})
             # Two chapters with the same code share one entry.
             cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
 
@@ -184,6 +184,8 @@ def run_book(
     failures: list[ChapterFailed] = []
     for last in (False, True):
         upstream = "".join(sorted(run.run_id for run in runs)) if last else ""
+        if last:
+            upstream += "".join(_other_results(book.root).values())
         due: dict[Chapter, str] = {}
         for chapter in (c for c in book.chapters if c.runs_last is last):
             key = _digest(store.digest, chapter.docname, chapter.code_digest, upstream)
@@ -204,6 +206,24 @@ def run_book(
                 runs.append(run)
         store.write_summary(runs)
     return executed, failures
+
+
+def _copy_other_models(root: Path, target: Path) -> None:
+    """Copy what ``reproduce`` recorded for models other than the one this build is about."""
+    for path in _other_results(root):
+        copy = target / path.parent.name / path.name
+        copy.parent.mkdir(exist_ok=True)
+        shutil.copyfile(path, copy)
+
+
+def _other_results(root: Path) -> dict[Path, str]:
+    """Files of results of other models beside the book -> their contents, in order."""
+    own = folder_name(default_model())
+    return {
+        path: path.read_text(encoding="utf-8")
+        for path in sorted((root / RESULTS_FOLDER).glob("*/*.json"))
+        if path.parent.name != own
+    }
 
 
 def _run_in_parallel(
@@ -283,6 +303,7 @@ def _run_chapter(
     shutil.rmtree(results, ignore_errors=True)
     results.mkdir(parents=True)
     if chapter.runs_last:
+        _copy_other_models(book.root, results)
         for other in book.chapters:
             if not other.runs_last:
                 shutil.copytree(store.results_of(other), results, dirs_exist_ok=True)

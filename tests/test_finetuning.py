@@ -29,6 +29,10 @@ def weights(encoder):
     return {name: p.detach().clone() for name, p in encoder.base.named_parameters()}
 
 
+def draw(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
 def changed(before, after):
     return {name for name in before if not torch.equal(before[name], after[name])}
 
@@ -74,10 +78,10 @@ def plain_training(encoder, recipe, head_seed, order_seed):
         {"params": [*rest, *head.parameters()], "weight_decay": 0.01},
         {"params": [token], "weight_decay": 0.0},
     ])  # fmt: skip
-    draw, step = torch.Generator().manual_seed(order_seed), 0
+    order, step = draw(order_seed), 0
     total = recipe.steps(len(PART))
     for _ in range(recipe.epochs):
-        for chosen in torch.randperm(len(PART), generator=draw).split(recipe.batch_size):
+        for chosen in torch.randperm(len(PART), generator=order).split(recipe.batch_size):
             for group in optimizer.param_groups:
                 group["lr"] = recipe.rate(step, total)
             batch = make_batch(own, [PART.texts[i] for i in chosen])
@@ -131,7 +135,8 @@ def test_frozen_layers_change_nothing_but_the_time(encoder):
         logits = tuned.head(tuned.encoder.encode(batch)[:, 0])
         return nn.functional.cross_entropy(logits, given.labels[chosen])
 
-    losses = ft.train([*prepared.parameters, *tuned.head.parameters()], len(PART), loss, QUICK)
+    losses = ft.train([*prepared.parameters, *tuned.head.parameters()], len(PART), loss, QUICK,
+                      draw=draw())
     assert np.allclose(cached.losses, losses, atol=1e-4)
 
 
@@ -173,7 +178,7 @@ def test_without_bias_correction_the_first_steps_are_larger():
     target, moments = torch.tensor([0.5, 3.0]), [torch.zeros(2), torch.zeros(2)]
     recipe = ft.Recipe(epochs=4, batch_size=1, lr=0.01, weight_decay=0, bias_correction=False)
     by_hand = weight.detach().clone()
-    ft.train([weight], 1, lambda _: ((weight - target) ** 2).sum(), recipe)
+    ft.train([weight], 1, lambda _: ((weight - target) ** 2).sum(), recipe, draw=draw())
     plain = replace(recipe, bias_correction=True)
     for step in range(4):
         slope = 2 * (by_hand - target)
@@ -186,13 +191,14 @@ def test_bad_input_is_named(encoder):
     with pytest.raises(ValueError, match="labels are 1"):
         ft.fine_tune(encoder, ft.Part(("good", "bad"), (1, 1)))
     with pytest.raises(ValueError, match="nothing to train on"):
-        ft.train([nn.Parameter(torch.ones(1))], 0, lambda _: None, QUICK)
+        ft.train([nn.Parameter(torch.ones(1))], 0, lambda _: None, QUICK, draw=draw())
     with pytest.raises(ValueError, match="come together"):
         ft.fine_tune(encoder, PART, ft.Run(watch=(1,)))
     with pytest.raises(ValueError, match="not meant to be combined"):
         ft.fine_tune(encoder, PART, ft.Run(adversarial=0.1, smooth=0.1))
     with pytest.raises(ValueError, match="loss of step 0 is nan"):
-        ft.train([p := nn.Parameter(torch.ones(1))], 1, lambda _: (p * float("nan")).sum(), QUICK)
+        weight = nn.Parameter(torch.ones(1))
+        ft.train([weight], 1, lambda _: (weight * float("nan")).sum(), QUICK, draw=draw())
 
 
 # What is trained
@@ -319,7 +325,8 @@ def test_smooth_training_keeps_answers_nearer(encoder):
         def loss(chosen, tuned=tuned, objective=objective):
             return objective(tuned, *tuned.inputs(given, chosen), given.labels[chosen])
 
-        ft.train([*prepared.parameters, *head.parameters()], len(PART), loss, run.recipe)
+        ft.train([*prepared.parameters, *head.parameters()], len(PART), loss, run.recipe,
+                 draw=draw())
         moves[name] = float((tuned.logits(given) - start).abs().mean())
     assert moves["held"] < moves["free"] / 2
 

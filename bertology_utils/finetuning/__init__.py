@@ -19,7 +19,7 @@ from .methods import (
 )
 from .objectives import Mixout, Smooth, adversarial, disturbed, noised, plain
 from .parsing import Parser, governors, shuffled_governors, tune_parser
-from .runs import Run, accuracy, fine_tune, fit, sweep
+from .runs import Run, accuracy, attacked, environments, fine_tune, fit, sweep
 from .summaries import (
     Stopped,
     VarianceParts,
@@ -29,12 +29,13 @@ from .summaries import (
     held_out_range,
     over_runs,
     paired_gain,
+    paired_texts_gain,
     spread_gap,
     stop_early,
     variance_parts,
 )
 from .tasks import ACCEPTABILITY, TASKS, Part, Task, TaskError, make_task, reviews, shuffled_labels
-from .tuned import Examples, Tuned, examples, first_state, occurring_rows
+from .tuned import Examples, Tuned, examples, first_state, new_head, occurring_rows
 
 __all__ = [
     "ACCEPTABILITY",
@@ -62,9 +63,11 @@ __all__ = [
     "accuracy",
     "accuracy_range",
     "adversarial",
+    "attacked",
     "best_head_gain",
     "count_gaps",
     "disturbed",
+    "environments",
     "examples",
     "expected_best",
     "features",
@@ -76,11 +79,13 @@ __all__ = [
     "held_out_range",
     "make_task",
     "mix_probe",
+    "new_head",
     "noised",
     "occurring_rows",
     "other_words",
     "over_runs",
     "paired_gain",
+    "paired_texts_gain",
     "path",
     "pivots",
     "plain",

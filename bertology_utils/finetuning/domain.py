@@ -113,7 +113,8 @@ def fill_gaps(
         gold = batch.input_ids[chosen, :width][where].to(logits.device)
         return nn.functional.cross_entropy(logits, gold)
 
-    train(prepared.parameters, len(used), loss, recipe or Recipe(), order_seed=seed)
+    draw = torch.Generator().manual_seed(seed)
+    train(prepared.parameters, len(used), loss, recipe or Recipe(), draw=draw)
     own.model.requires_grad_(False)
     return own
 

@@ -62,7 +62,7 @@ def train(
     loss: Callable[[list[int]], Tensor],
     recipe: Recipe,
     *,
-    order_seed: int = 0,
+    draw: torch.Generator,
     around: Callable[[], AbstractContextManager] = nullcontext,
     after_epoch: Callable[[int], None] | None = None,
 ) -> tuple[float, ...]:
@@ -73,7 +73,7 @@ def train(
         n: number of items.
         loss: item numbers of a batch -> mean loss with its graph.
         recipe: how.
-        order_seed: of the order of the items, which is new in every epoch.
+        draw: shuffles the items anew in every epoch.
         around: a context entered anew around the forward and backward pass of every step.
         after_epoch: called with the number of epochs done.
 
@@ -93,7 +93,6 @@ def train(
         foreach=recipe.optimizer == "foreach",
     )
     trained = [p for group in optimizer.param_groups for p in group["params"]]
-    draw = torch.Generator().manual_seed(order_seed)
     steps, losses = recipe.steps(n), []
     for epoch in range(recipe.epochs):
         for chosen in torch.randperm(n, generator=draw).split(recipe.batch_size):

@@ -9,11 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import torch
-from peft import LoraConfig, inject_adapter_in_model
-from peft.tuners.tuners_utils import BaseTunerLayer, set_adapter
 from torch import Tensor, nn
 
-from ..encoder import Encoder
+from ..encoder import Encoder, LayerParts
 
 METHODS = ("all", "top", "biases", "bottleneck", "low_rank", "none")
 
@@ -73,42 +71,61 @@ def prepare(encoder: Encoder, method: Method, *, seed: int = 0) -> Prepared:
     Raises:
         LayerIndexError: more upper layers than there are.
     """
-    own = _frozen_copy(encoder)
+    blocks = encoder.family.blocks(encoder.base)
     if method.name == "all":
-        token = own.embeddings.token.weight
-        # The pooler is not on the way to the classifier.
-        left_out = _pooler(own) | {id(token)}
+        left_out = _pooler(encoder)
+        own = _copy(encoder, [p for p in encoder.base.parameters() if id(p) not in left_out])
+        left_out = _pooler(own) | {id(own.embeddings.token.weight)}
         return _ready(own, [p for p in own.base.parameters() if id(p) not in left_out], None)
     if method.name == "top":
         layer = encoder.check_layer(encoder.n_layers - method.size)
+        own = _copy(encoder, [p for block in blocks[layer:] for p in block.parameters()])
         blocks = own.family.blocks(own.base)[layer:]
         return _ready(own, [p for block in blocks for p in block.parameters()], layer)
     if method.name == "biases":
-        blocks = own.family.blocks(own.base)
-        named = [item for block in blocks for item in block.named_parameters()]
-        return _ready(own, [p for name, p in named if name.endswith("bias")], 0)
+        own = _copy(encoder, [p for block in blocks for p in _biases(block)])
+        return _ready(own, [p for b in own.family.blocks(own.base) for p in _biases(b)], 0)
     if method.name == "bottleneck":
+        own = _copy(encoder, [p for layer in encoder.layers for p in _norms(layer)])
         return _ready(own, _add_bottlenecks(own, method.size, seed), 0)
     if method.name == "low_rank":
         return with_low_rank(encoder, ("task",), method.size, seed=seed)["task"]
-    return _ready(own, [], encoder.n_layers)
+    return _ready(_copy(encoder, []), [], encoder.n_layers)
 
 
-def _pooler(encoder: Encoder) -> set[int]:
-    pooler = getattr(encoder.base, "pooler", None)
-    return set() if pooler is None else {id(p) for p in pooler.parameters()}
+def _copy(encoder: Encoder, trained: Sequence[nn.Parameter]) -> Encoder:
+    """A copy in evaluation mode, with weights of its own only where they will be trained.
 
-
-def _frozen_copy(encoder: Encoder) -> Encoder:
-    own = replace(encoder, model=copy.deepcopy(encoder.model).eval())
-    own.model.requires_grad_(False)
-    return own
+    The others share their memory with the original, so that many fine-tuned copies stay small.
+    """
+    own = {id(p) for p in trained}
+    shared = {
+        id(p): nn.Parameter(p.detach(), requires_grad=False)
+        for p in encoder.model.parameters()
+        if id(p) not in own
+    }
+    model = copy.deepcopy(encoder.model, shared).eval().requires_grad_(False)
+    return replace(encoder, model=model)
 
 
 def _ready(own: Encoder, parameters: Sequence[nn.Parameter], layer: int | None) -> Prepared:
     for parameter in parameters:
         parameter.requires_grad_(True)
     return Prepared(own, tuple(parameters), layer)
+
+
+def _pooler(encoder: Encoder) -> set[int]:
+    """The pooler is not on the way to the classifier."""
+    pooler = getattr(encoder.base, "pooler", None)
+    return set() if pooler is None else {id(p) for p in pooler.parameters()}
+
+
+def _biases(block: nn.Module) -> list[nn.Parameter]:
+    return [p for name, p in block.named_parameters() if name.endswith("bias")]
+
+
+def _norms(layer: LayerParts) -> list[nn.Parameter]:
+    return [*layer.attn_norm.parameters(), *layer.ffn_norm.parameters()]
 
 
 class Bottleneck(nn.Module):
@@ -142,7 +159,7 @@ def _add_bottlenecks(own: Encoder, width: int, seed: int) -> list[nn.Parameter]:
             module.add_module("adapter", adapter.to(own.device))
             module.register_forward_hook(_through_adapter, prepend=True)
             found += adapter.parameters()
-        found += [*layer.attn_norm.parameters(), *layer.ffn_norm.parameters()]
+        found += _norms(layer)
     return found
 
 
@@ -160,9 +177,12 @@ def with_low_rank(
     Raises:
         ValueError: no names, or one twice.
     """
+    # Imported here: it takes half a second, which no other method needs.
+    from peft import LoraConfig, inject_adapter_in_model
+
     if not names or len(set(names)) != len(names):
         raise ValueError(f"adapters need different names, got {list(names)}")
-    own = _frozen_copy(encoder)
+    own = _copy(encoder, [])
     paths = own.family.paths
     targets = [f"{path}.{last}" for path, last in (paths["query"], paths["value"])]
     config = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=targets)
@@ -187,6 +207,8 @@ def using(encoder: Encoder, name: str) -> Iterator[None]:
     Raises:
         KeyError: the encoder has no adapter of that name.
     """
+    from peft.tuners.tuners_utils import BaseTunerLayer, set_adapter
+
     layers = [m for m in encoder.base.modules() if isinstance(m, BaseTunerLayer)]
     have = {adapter for layer in layers for adapter in layer.lora_A}
     if name not in have:

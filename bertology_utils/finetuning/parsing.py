@@ -116,7 +116,7 @@ def tune_parser(
                                            ignore_index=_NOWHERE)  # fmt: skip
 
     losses = train([*prepared.parameters, *scorer.parameters()], len(given), loss, recipe,
-                   order_seed=seed)  # fmt: skip
+                   draw=torch.Generator().manual_seed(seed))  # fmt: skip
     own.model.requires_grad_(False)
     return Parser(own, scorer, losses)
 

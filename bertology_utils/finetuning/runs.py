@@ -7,11 +7,12 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 
-from ..encoder import Encoder
+from ..encoder import Encoder, evaluating
 from .loop import Recipe, train
 from .methods import Method, Prepared, prepare
-from .objectives import Mixout, Objective, Smooth, adversarial, plain
+from .objectives import Mixout, Objective, Smooth, adversarial, disturbed, plain
 from .tasks import Part, Task
 from .tuned import Examples, Tuned, examples, new_head, occurring_rows
 
@@ -119,7 +120,7 @@ def fit(
             len(given),
             loss,
             run.recipe,
-            order_seed=run.order_seed,
+            draw=torch.Generator().manual_seed(run.order_seed),
             around=mixing.step if mixing else nullcontext,
             after_epoch=after_epoch,
         )
@@ -132,6 +133,61 @@ def accuracy(tuned: Tuned, part: Part | Examples) -> np.ndarray:
     if isinstance(part, Part):
         part = examples(tuned.encoder, part, tuned.layer)
     return tuned.right(part)
+
+
+def attacked(tuned: Tuned, part: Part, sizes: Sequence[float]) -> dict[float, np.ndarray]:
+    """size -> [N] True where a text is judged rightly although its input is disturbed.
+
+    The input (embeddings, or what enters the lowest trained layer) is moved by ``size`` times its
+    own length in the direction in which this model's loss rises.
+    """
+    given = examples(tuned.encoder, part, tuned.layer)
+    with evaluating(tuned.encoder):
+        hidden, mask = tuned.inputs(given, range(len(given)))
+        away = disturbed(tuned, hidden, mask, given.labels, 1.0) - hidden
+        found = {}
+        for size in sizes:
+            guess = tuned.score(hidden + size * away, mask).argmax(-1)
+            found[size] = (guess == given.labels).cpu().numpy()
+    return found
+
+
+def environments(
+    encoder: Encoder, task: Task, run: Run, test: Examples, *, classes: int = 2
+) -> dict[str, np.ndarray]:
+    """The same configuration with the same seeds, in circumstances that papers do not state.
+
+    What changes is the order of sums and the rounding, not the formulas.
+
+    Returns:
+        circumstance -> [N] True where a test text is judged rightly. The first two are alike.
+
+    Raises:
+        ValueError: the run trains the embeddings, so that nothing can be encoded beforehand.
+    """
+    layer = prepare(encoder, run.method).layer
+    if layer is None:
+        raise ValueError("environments are compared on runs with frozen embeddings")
+    given = examples(encoder, task.train, layer)
+    run = replace(run, watch=())
+    half = None if given.hidden is None else given.hidden.half().float()
+    plain_kernel = replace(run, recipe=replace(run.recipe, optimizer="plain"))
+    cases = {
+        "as it was": (given, run, 1),
+        "once more": (given, run, 1),
+        "two threads": (given, run, 2),
+        "another kernel of the optimizer": (given, plain_kernel, 1),
+        "padded to one length": (replace(given, trim=False), run, 1),
+        "frozen states kept in 16 bits": (replace(given, hidden=half), run, 1),
+    }
+    found, before = {}, torch.get_num_threads()
+    for name, (part, how, threads) in cases.items():
+        torch.set_num_threads(threads)
+        try:
+            found[name] = fine_tune(encoder, part, how, classes=classes).right(test)
+        finally:
+            torch.set_num_threads(before)
+    return found
 
 
 def sweep(

@@ -68,6 +68,36 @@ def paired_gain(
     return over_runs(gaps, "share difference", model, baselines=baselines)
 
 
+def paired_texts_gain(
+    ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray], model: str, *, seed: int = 0
+) -> Estimate:
+    """Mean accuracy of some models minus that of others, with an interval over texts.
+
+    For comparisons in which every model was trained once: the interval leaves the luck of the
+    training out.
+
+    Args:
+        ours, theirs: per task, [N] True where a text was judged rightly.
+
+    Raises:
+        ValueError: other numbers of tasks or texts.
+    """
+    if [len(a) for a in ours] != [len(b) for b in theirs] or not len(ours):
+        raise ValueError("models cannot be paired: other numbers of tasks or texts")
+    gaps = [np.asarray(a, float) - np.asarray(b, float)
+            for a, b in zip(ours, theirs, strict=True)]  # fmt: skip
+    value = float(np.mean([gap.mean() for gap in gaps]))
+    draws = [resampled_means(gap, np.ones(len(gap)), seed=seed + i) for i, gap in enumerate(gaps)]
+    return Estimate(
+        value=value,
+        unit="share difference",
+        n=sum(map(len, gaps)),
+        model=model,
+        seed=seed,
+        interval=percentile_interval(np.mean(draws, axis=0), value),
+    )
+
+
 def spread_gap(
     ours: Sequence[float], theirs: Sequence[float], model: str, *, seed: int = 0
 ) -> Estimate:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -33,6 +33,19 @@ class Part:
 
     def __len__(self) -> int:
         return len(self.texts)
+
+    def first(self, n: int) -> Part:
+        """The first ``n`` texts."""
+        return Part(self.texts[:n], self.labels[:n])
+
+    def without(self, texts: Collection[Text]) -> Part:
+        """All texts but the given ones.
+
+        Raises:
+            TaskError: none is left.
+        """
+        kept = [i for i, text in enumerate(self.texts) if text not in texts]
+        return Part(tuple(self.texts[i] for i in kept), tuple(self.labels[i] for i in kept))
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,11 @@ def test_targets_that_teach_nothing_are_refused(tiny_bert, targets):
         bh.learn(tiny_bert, REVIEWS, targets)
 
 
+def test_learned_means_surely_above_chance():
+    assert bh.learned([1] * 15 + [0] * 5) and not bh.learned([1] * 11 + [0] * 9)
+    assert not bh.learned([1] * 15 + [0] * 5, chance=0.7)
+
+
 def test_shares_and_ratios_carry_intervals():
     found = bh.share([1, 1, 0, 1], "m", groups=[0, 0, 1, 1])
     assert found.value == 0.75 and found.interval[0] < 0.75 <= found.interval[1]

@@ -20,7 +20,7 @@ from .comparing import (
     difference,
     two_looks,
 )
-from .learning import Pointer, learn, learn_to_point, probabilities, ratio, right, share
+from .learning import Pointer, learn, learn_to_point, learned, probabilities, ratio, right, share
 from .reading import Question, questions, shuffled, unasked
 from .reliance import (
     WordReliance,
@@ -58,6 +58,7 @@ __all__ = [
     "inv",
     "learn",
     "learn_arguments",
+    "learned",
     "learn_to_point",
     "mft",
     "nonsense",

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..cloze import wilson_interval
 from ..encoder import Encoder, evaluating
 from ..heads import TunedEncoder
 from ..resampling import Estimate, percentile_interval, resampled_means
@@ -92,6 +93,15 @@ def right(tuned: TunedEncoder, texts: Sequence[Text], labels: Sequence[int]) -> 
     if len(texts) != len(labels):
         raise ValueError(f"{len(labels)} labels for {len(texts)} texts")
     return probabilities(tuned, texts).argmax(1) == np.asarray(labels)
+
+
+def learned(hits: Sequence[float] | np.ndarray, chance: float = 0.5) -> bool:
+    """Whether a share of right answers lies above chance, its 95 % interval included.
+
+    What a model loses without a part, or to an attack, says nothing about one that has not learned.
+    """
+    values = np.asarray(hits, float)
+    return wilson_interval(float(values.sum()), len(values))[0] > chance
 
 
 def share(

@@ -276,7 +276,9 @@ class _Training:
             for row, pieces in zip(table, part, strict=True):
                 row[: len(pieces)] = pieces
             self.batches.append(table)
-        self.optimiser = torch.optim.AdamW(encoder.model.parameters(), lr=lr, weight_decay=0.01)
+        self.optimiser = torch.optim.AdamW(
+            encoder.model.parameters(), lr=lr, weight_decay=0.01, fused=True
+        )
         warm = max(1, steps // 10)
         self.schedule = torch.optim.lr_scheduler.LambdaLR(
             self.optimiser, lambda s: min(1.0, (s + 1) / warm)

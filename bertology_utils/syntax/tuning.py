@@ -144,7 +144,7 @@ def train_top(
         raise ValueError(f"need at least one item and epoch, got {n} and {epochs}")
     parameters = [p for p in encoder.model.parameters() if p.requires_grad]
     parameters += list(extra.parameters())
-    optimiser = torch.optim.AdamW(parameters, lr=lr, weight_decay=0.01)
+    optimiser = torch.optim.AdamW(parameters, lr=lr, weight_decay=0.01, fused=True)
     steps = epochs * -(-n // batch_size)
     warm = max(1, steps // 10)
     schedule = torch.optim.lr_scheduler.LambdaLR(

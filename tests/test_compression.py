@@ -344,7 +344,7 @@ def test_a_student_learns_from_its_teacher(encoder, model, data, copying):
 
 def test_the_teacher_is_its_own_best_student(model, data):
     """Nothing is left to learn: every part of the loss is zero."""
-    from bertology_utils.compression.distil import inside_loss
+    from bertology_utils.compression.distilling import inside_loss
 
     taught = c.lessons(model, data)
     everything = c.Copying(hidden=1, embeddings=1, attention=1, last_attention=1, value_relations=1)

@@ -8,12 +8,20 @@ Every model is a plain module that :func:`save` writes to one safetensors file a
 reads back with equal outputs.
 """
 
-from .compact import Compact, Layer, Trace, compact, linear_maps
 from .curvature import hessian_traces, rounding_cost, share_bits
 from .data import IGNORED, Labelled, Score, labelled, labelled_words, predictions, score
-from .distil import Copying, Lessons, copied_layers, distil, lessons, soft_target_loss
+from .distilling import (
+    Copying,
+    Lessons,
+    copied_layers,
+    distil,
+    lessons,
+    score_loss,
+    soft_target_loss,
+)
 from .elimination import Eliminating, falling_shares
 from .errors import CompressionError
+from .masked_words import MaskedLosses, loss_rise, masked_losses, with_token_rank
 from .measuring import (
     Growth,
     Times,
@@ -24,6 +32,7 @@ from .measuring import (
     retained,
     side_by_side,
 )
+from .model import Compact, Layer, Trace, compact, linear_maps
 from .quantise import (
     Int8Linear,
     PackedEmbedding,
@@ -35,6 +44,7 @@ from .quantise import (
     rounded,
     train_rounded,
 )
+from .replacing import rising_rate, theseus, with_layers
 from .sparsity import (
     apply_masks,
     cubic_share,
@@ -57,7 +67,14 @@ from .structure import (
     keep_units,
     random_scores,
 )
-from .students import Recurrent, narrow_student, recurrent_student, student_of, tie_layers
+from .students import (
+    Recurrent,
+    fresh_layers,
+    narrow_student,
+    recurrent_student,
+    student_of,
+    tie_layers,
+)
 from .tables import (
     FactorisedEmbedding,
     TrimmedEmbedding,
@@ -65,21 +82,24 @@ from .tables import (
     low_rank,
     trim_vocabulary,
 )
-from .theseus import rising_rate, theseus, with_layers
-from .train import Recipe, label_loss, train, trained
+from .tasks import Task, review_task, tagging_task
+from .training import Recipe, label_loss, train, trained
 
 __all__ = [
-    "IGNORED", "Compact", "CompressionError", "Copying", "Eliminating", "FactorisedEmbedding",
-    "Growth", "Int8Linear", "Labelled", "Layer", "Lessons", "PackedEmbedding", "PackedLinear",
-    "PackedMatrix", "Recipe", "Recurrent", "Score", "Times", "Trace", "TrimmedEmbedding",
-    "accuracy", "apply_masks", "attention_growth", "best_share", "compact", "copied_layers",
-    "cubic_share", "difference", "distil", "factorise_tokens", "falling_shares", "file_bytes",
-    "gobo", "hessian_traces", "importance", "int8", "keep_heads", "keep_layers", "keep_units",
-    "label_loss", "labelled", "labelled_words", "lessons", "linear_maps", "load", "low_rank",
-    "magnitudes", "masked", "mean_score", "narrow_student", "packed", "predictions",
+    "Compact", "CompressionError", "Copying", "Eliminating", "FactorisedEmbedding", "Growth",
+    "IGNORED", "Int8Linear", "Labelled", "Layer", "Lessons", "MaskedLosses", "PackedEmbedding",
+    "PackedLinear", "PackedMatrix", "Recipe", "Recurrent", "Score", "Task", "Times", "Trace",
+    "TrimmedEmbedding", "accuracy", "apply_masks", "attention_growth", "best_share", "compact",
+    "copied_layers", "cubic_share", "difference", "distil", "factorise_tokens",
+    "falling_shares", "file_bytes", "fresh_layers", "gobo", "hessian_traces", "importance", "int8",
+    "keep_heads", "keep_layers", "keep_units", "label_loss", "labelled", "labelled_words",
+    "lessons", "linear_maps", "load", "loss_rise", "low_rank", "magnitudes", "masked",
+    "masked_losses", "mean_score", "narrow_student", "packed", "predictions",
     "prune_while_training", "random_like", "random_scores", "recurrent_student", "reloaded",
-    "retained", "reweighted_pruning", "rewound", "rising_rate", "rounded", "rounding_cost",
-    "save", "score", "share_bits", "side_by_side", "soft_target_loss", "sparsity", "student_of",
-    "theseus", "tie_layers", "top_masks", "train", "train_masked", "train_rounded", "trained",
-    "trim_vocabulary", "with_layers",
+    "retained", "review_task", "reweighted_pruning", "rewound", "rising_rate", "rounded",
+    "rounding_cost", "save", "score", "score_loss", "share_bits", "side_by_side",
+    "soft_target_loss",
+    "sparsity", "student_of", "tagging_task", "theseus", "tie_layers", "top_masks", "train",
+    "train_masked", "train_rounded", "trained", "trim_vocabulary", "with_layers",
+    "with_token_rank",
 ]  # fmt: skip

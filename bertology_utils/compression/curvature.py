@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from .compact import Compact
 from .data import Labelled
 from .errors import CompressionError
+from .model import Compact
 from .quantise import block_of, rounded
-from .train import label_loss
+from .training import label_loss
 
 
 def hessian_traces(

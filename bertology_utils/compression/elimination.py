@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from ..encoder.families import additive_mask
-from .compact import Compact
 from .errors import CompressionError
+from .model import Compact
 
 #: how the vectors to keep are chosen
 CHOICES = ("attention", "random")

@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .compact import Compact, linear_maps, replaced
 from .data import Labelled
 from .errors import CompressionError
-from .train import Loss, Recipe, label_loss, train
+from .model import Compact, linear_maps, replaced
+from .training import Loss, Recipe, label_loss, train
 
 #: weights that share a scale and a lowest level
 GROUP = 128

@@ -17,9 +17,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from .compact import MAPS, NORMS, Compact, Layer
 from .elimination import Eliminating
 from .errors import CompressionError
+from .model import MAPS, NORMS, Compact, Layer
 from .quantise import Int8Linear, PackedEmbedding, PackedLinear, PackedMatrix
 from .students import Recurrent
 from .tables import FactorisedEmbedding, TrimmedEmbedding

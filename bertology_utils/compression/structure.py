@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .compact import Compact
 from .data import Labelled
 from .errors import CompressionError
-from .train import label_loss
+from .model import Compact
+from .training import label_loss
 
 
 def _smaller(linear: nn.Linear, keep: Tensor, dim: int) -> nn.Linear:

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from ..encoder import Encoder
-from .compact import MAPS, Compact, Layer, compact, new_head
 from .errors import CompressionError
+from .model import MAPS, Compact, Layer, compact, new_head
 from .tables import TrimmedEmbedding, low_rank
 
 #: numbers per head of a narrow student
@@ -113,6 +113,22 @@ def recurrent_student(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return Recurrent(_small_table(encoder, keep, width), width, size, n_classes).eval()
+
+
+def fresh_layers(model: Compact, *, spread: float = 0.02, seed: int = 0) -> Compact:
+    """A copy whose layers are as BERT's before any training: the control of pre-training.
+
+    Tables and classifier are kept.
+    """
+    made = copy.deepcopy(model)
+    draw = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, weight in made.blocks.named_parameters():
+            if weight.ndim == 2:
+                weight.copy_(spread * torch.randn(weight.shape, generator=draw))
+            else:
+                weight.fill_(float("norm" in name and name.endswith("weight")))
+    return made
 
 
 def tie_layers(model: Compact) -> Compact:

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-from .compact import Compact
 from .errors import CompressionError
+from .model import Compact
 
 
 class FactorisedEmbedding(nn.Module):

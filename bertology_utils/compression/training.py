@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from .compact import Compact
 from .data import IGNORED, Labelled
 from .errors import CompressionError
+from .model import Compact
 
 #: (model, the batch's texts, their numbers) -> loss
 Loss = Callable[[nn.Module, Labelled, Tensor], Tensor]

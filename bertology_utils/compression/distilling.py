@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from ..encoder import evaluating
-from .compact import Compact, Trace
 from .data import AT_ONCE, Labelled
 from .errors import CompressionError
-from .train import Recipe, train, trainable
+from .model import Compact, Trace
+from .training import Loss, Recipe, train, trainable
 
 #: softens the teacher's probabilities (Hinton et al. 2015)
 TEMPERATURE = 2.0
@@ -198,6 +198,18 @@ def inside_loss(
         theirs = _relations(taught.last_values[numbers, :, :width], mask)
         total = total + copying.value_relations * _pattern_loss(mine, theirs, mask)
     return total
+
+
+def score_loss(taught: Lessons, temperature: float = TEMPERATURE) -> Loss:
+    """The loss of a model that should give a teacher's scores, for any training of this room.
+
+    It has to be trained on the texts of the lessons, ``taught.data``.
+    """
+
+    def loss(model: nn.Module, batch: Labelled, numbers: Tensor) -> Tensor:
+        return soft_target_loss(model(batch.ids, batch.mask), taught.logits[numbers], temperature)
+
+    return loss
 
 
 def distil(

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from ..encoder.families import additive_mask
-from .compact import Compact
 from .data import Labelled
 from .errors import CompressionError
-from .train import Loss, Recipe, label_loss, train
+from .model import Compact
+from .training import Loss, Recipe, label_loss, train
 
 #: share of the steps during which modules are still replaced at random
 REPLACING = 2 / 3

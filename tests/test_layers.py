@@ -427,7 +427,9 @@ def test_edge_tasks_keep_sentences_apart(banks):
     encoder = tiny_encoder("bert")
     bank = [*banks[0], *banks[1]]
     split = probes.Split(np.arange(120), np.arange(120, 150), np.arange(150, 210))
-    tasks = layers.edge_tasks(encoder, bank, syntax.treebank_vectors(encoder, bank), split, n=40)
+    vectors = syntax.treebank_vectors(encoder, bank)
+    tasks = layers.edge_tasks(encoder, bank, vectors, split, n=40, most=100)
+    assert max(len(task.split.train) for task in tasks) == 100
     assert [task.name for task in tasks] == list(layers.PUBLISHED)
     for task in tasks:
         parts = [{task.groups[i] for i in part}

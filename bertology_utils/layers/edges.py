@@ -8,7 +8,7 @@ the *expected layer* (layers weighted by what each adds to a probe that sees all
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import t as student_t
@@ -89,9 +89,13 @@ def edge_tasks(
     split: Split,
     *,
     n: int = 240,
+    most: int = 400,
     seed: int = 0,
 ) -> list[EdgeTask]:
     """The seven tasks of :data:`PUBLISHED`: five on a treebank, two on sentences of their own.
+
+    No task has more than ``most`` training examples: with more examples a probe takes more steps,
+    and its mixing weights move further from even ones whatever the task.
 
     Args:
         encoder: whose vectors the last two tasks are about.
@@ -99,22 +103,28 @@ def edge_tasks(
         split: over its sentences.
         n: training sentences of the coreference task, half as many for testing; relations take at
             most a sixth of it for each kind.
-        seed: of the sentences of the last two.
+        most: training examples of a task, drawn at random where there are more.
+        seed: of the sentences of the last two, and of that draw.
     """
     tasks = []
     for name in list(PUBLISHED)[:5]:
         found = labelled_spans(sentences, name)
+        part = found.split(split)
         tasks.append(
-            EdgeTask(name, vectors.words, found.spans, found.labels, found.groups,
-                     found.split(split))
-        )  # fmt: skip
+            EdgeTask(name, vectors.words, found.spans, found.labels, found.groups, part)
+        )
     people = coreference(n + n // 2, seed)
     for name, task in (
         ("coreference", coreference_task(people[:n], people[n:])),
         ("relations", relation_task(*held_out_subjects(max(2, n // 6)))),
     ):
         tasks.append(_from_spans(name, encoder, task, seed))
-    return tasks
+    return [replace(task, split=_at_most(task.split, most, seed)) for task in tasks]
+
+
+def _at_most(split: Split, most: int, seed: int) -> Split:
+    drawn = np.random.default_rng(seed).permutation(len(split.train))[:most]
+    return Split(split.train[np.sort(drawn)], split.dev, split.test, split.seed)
 
 
 def _from_spans(name: str, encoder: Encoder, task: SpanTask, seed: int) -> EdgeTask:

@@ -10,10 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from ..cloze import wilson_interval
-from ..encoder import Encoder, evaluating
+from ..encoder import Encoder, additive_mask, evaluating
+from ..finetuning import Method, Recipe, first_state, new_head, prepare, train
+from ..finetuning.tuned import embed
 from ..heads import TunedEncoder
 from ..resampling import Estimate, percentile_interval, resampled_means
-from ..syntax.tuning import output_layer, train_top, tuned_copy
 from ..words import Batch, Text, in_order, make_batch, token_batches
 from .reading import Question
 
@@ -37,13 +38,12 @@ def learn(
         encoder: left as it is.
         texts: of the training set.
         targets: [N] classes counted from 0, or [N, C] probabilities to imitate.
-        epochs, batch_size, lr: of AdamW, see ``syntax.tuning``.
+        epochs, batch_size, lr: see ``finetuning.Recipe``. Dropout is off.
         frozen: number of lowest layers that stay as they are, to save time.
-        seed: of the new layer, the order of the texts and dropout.
+        seed: of the new layer and the order of the texts.
 
     Raises:
-        ValueError: targets do not fit the texts, or ask for one class only.
-        LayerIndexError: more frozen layers than there are.
+        ValueError: targets do not fit the texts, or ask for one class only; no layer to train.
     """
     wanted = torch.as_tensor(np.asarray(targets))
     if len(wanted) != len(texts) or wanted.ndim not in (1, 2):
@@ -52,18 +52,31 @@ def learn(
     if classes < 2 or (wanted.ndim == 1 and len(wanted.unique()) < 2):
         raise ValueError(f"all {len(texts)} targets are of one class")
     wanted = wanted.float() if wanted.ndim == 2 else wanted.long()
-    own = tuned_copy(encoder, frozen)
-    head = output_layer(encoder, classes, seed)
+    prepared = prepare(encoder, Method("top", encoder.n_layers - frozen))
+    own, head = prepared.encoder, new_head(encoder, classes, seed)
 
-    def loss(chosen: Tensor) -> Tensor:
-        batch = make_batch(own, [texts[i] for i in chosen.tolist()])
-        said = head(own.encode(batch)[:, 0])
+    def loss(chosen: list[int]) -> Tensor:
+        batch = make_batch(own, [texts[i] for i in chosen])
+        hidden = _below(own, batch, frozen)
+        said = head(first_state(own, hidden, batch.attention_mask, frozen))
         return nn.functional.cross_entropy(said, wanted[chosen].to(said.device))
 
-    last = train_top(own, head, len(texts), loss, epochs=epochs, batch_size=batch_size, lr=lr,
-                     seed=seed)  # fmt: skip
-    own.model.eval()
-    return TunedEncoder(own, head, (last,), seed)
+    losses = train(
+        [*prepared.parameters, *head.parameters()], len(texts), loss,
+        Recipe(epochs=epochs, batch_size=batch_size, lr=lr, clip=1.0),
+        draw=torch.Generator().manual_seed(seed),
+    )  # fmt: skip
+    return TunedEncoder(own, head, losses, seed)
+
+
+def _below(encoder: Encoder, batch: Batch, layer: int) -> Tensor:
+    """[B, T, D] hidden states at a layer, without a graph."""
+    with torch.no_grad():
+        hidden = embed(encoder, batch)
+        mask = additive_mask(batch.attention_mask.to(hidden.device), hidden.dtype)
+        for block in encoder.family.blocks(encoder.base)[:layer]:
+            hidden = block(hidden, mask)
+    return hidden
 
 
 def probabilities(
@@ -159,9 +172,15 @@ class Pointer:
     encoder: Encoder
     head: nn.Linear = field(repr=False)
 
-    def scores(self, batch: Batch, questions: Sequence[Question]) -> Tensor:
-        """[B, W] score of each word of the passage; minus infinity beyond its last word."""
-        every = self.head(self.encoder.encode(batch))[..., 0]
+    def scores(self, last: Tensor, batch: Batch, questions: Sequence[Question]) -> Tensor:
+        """[B, W] score of each word of the passage; minus infinity beyond its last word.
+
+        Args:
+            last: [B, T, D] last hidden states of the batch.
+            batch: of the questions' pairs.
+            questions: the B questions.
+        """
+        every = self.head(last)[..., 0]
         out = every.new_full((len(questions), max(len(q.words) for q in questions)), -torch.inf)
         for row, question in enumerate(questions):
             starts = [start for start, _ in batch.rows[row].spans[: len(question.words)]]
@@ -174,7 +193,8 @@ class Pointer:
         with evaluating(self.encoder):
             for start in range(0, len(questions), 64):
                 part = questions[start : start + 64]
-                said = self.scores(make_batch(self.encoder, [q.pair for q in part]), part)
+                batch = make_batch(self.encoder, [q.pair for q in part])
+                said = self.scores(self.encoder.encode(batch), batch, part)
                 found += [q.words[i] == q.answer for q, i in zip(part, said.argmax(1), strict=True)]
         return np.array(found)
 
@@ -194,16 +214,21 @@ def learn_to_point(
     Raises:
         ValueError: no questions.
     """
-    own = tuned_copy(encoder, frozen)
-    pointer = Pointer(own, output_layer(encoder, 1, seed))
+    prepared = prepare(encoder, Method("top", encoder.n_layers - frozen))
+    own = prepared.encoder
+    pointer = Pointer(own, new_head(encoder, 1, seed))
 
-    def loss(chosen: Tensor) -> Tensor:
-        part = [questions[i] for i in chosen.tolist()]
-        said = pointer.scores(make_batch(own, [q.pair for q in part]), part)
+    def loss(chosen: list[int]) -> Tensor:
+        part = [questions[i] for i in chosen]
+        batch = make_batch(own, [q.pair for q in part])
+        last = own.encode_from(_below(own, batch, frozen), batch.attention_mask, frozen)
+        said = pointer.scores(last, batch, part)
         gold = torch.tensor([q.words.index(q.answer) for q in part], device=said.device)
         return nn.functional.cross_entropy(said, gold)
 
-    train_top(own, pointer.head, len(questions), loss, epochs=epochs, batch_size=batch_size,
-              lr=lr, seed=seed)  # fmt: skip
-    own.model.eval()
+    train(
+        [*prepared.parameters, *pointer.head.parameters()], len(questions), loss,
+        Recipe(epochs=epochs, batch_size=batch_size, lr=lr, clip=1.0),
+        draw=torch.Generator().manual_seed(seed),
+    )  # fmt: skip
     return pointer

@@ -16,7 +16,7 @@ from .information import information_bound, static_information
 from .layer_map import LayerMap, layer_map
 from .relatedness import Relatedness, shared_features
 from .sentences import neutral_vectors, probe_by_layer, sentence_identity
-from .students import skip_gram
+from .students import SkipGram, skip_gram
 from .texts import (
     FRAMES,
     FramedNouns,
@@ -37,6 +37,7 @@ __all__ = [
     "OccurrenceError",
     "Occurrences",
     "Relatedness",
+    "SkipGram",
     "Tagged",
     "cone_without",
     "find_occurrences",

@@ -9,13 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..encoder import Encoder
-from ..geometry import TooFewError, hidden_positions, unit_rows
+from ..geometry import TooFewError
 from ..resampling import Estimate, percentile_interval, resampled_means
-from ..words import Text, align_all
+from .students import SkipGram
 
-#: Factors of the cosine that are tried on the other half of the texts.
-SCALES = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+#: Factors of the product that are tried on the other half of the sentences.
+SCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 def information_bound(scores: np.ndarray) -> np.ndarray:
@@ -28,45 +27,58 @@ def information_bound(scores: np.ndarray) -> np.ndarray:
     return scores.diagonal() - level
 
 
-def static_information(encoder: Encoder, texts: Sequence[Text], *, seed: int = 0) -> Estimate:
-    """The bound of :func:`~bertology_utils.geometry.context_information`, for the same hidden
-    pieces, with nothing but the input embeddings.
+def static_information(
+    student: SkipGram, sentences: Sequence[Sequence[str]], *, window: int = 3, seed: int = 0
+) -> Estimate:
+    """The bound of :func:`~bertology_utils.geometry.context_information` for static vectors.
 
-    f(c, w) = exp(scale * cosine) of the piece's vector and the mean vector of all other pieces of
-    its text, after centring on the texts' pieces. The scale is chosen on one half of the texts for
-    the other.
+    One word is drawn from each sentence, among those with a vector. f(c, w) is exp(scale * product)
+    of the word's vector and the mean of its neighbours' vectors; the scale is chosen on one half of
+    the sentences for the other.
+
+    Args:
+        student: trained without a teacher.
+        sentences: words of sentences that it was not trained on.
+        window: neighbours on either side.
+        seed: of words and halves.
 
     Raises:
-        TooFewError: fewer than four texts.
+        ValueError: a student with a teacher has no vectors of neighbours.
+        TooFewError: fewer than four sentences with a word and a neighbour.
     """
-    if len(texts) < 4:
-        raise TooFewError(f"{len(texts)} texts are too few for two halves")
-    table = encoder.embeddings.token.weight.detach().cpu().float().numpy().astype(float)
-    pieces, contexts = [], []
-    for row in align_all(encoder, texts):
-        (hidden,) = hidden_positions(row, 0.0, seed)
-        inside = np.flatnonzero(~np.array(row.is_special))
-        ids = np.array(row.input_ids)
-        pieces.append(ids[hidden])
-        contexts.append(ids[inside[inside != hidden]])
-    centre = table[np.concatenate([*contexts, pieces])].mean(0)
-    words = unit_rows(table[pieces] - centre)
-    means = [table[c].mean(0) - centre if len(c) else np.zeros_like(centre) for c in contexts]
-    cosines = unit_rows(np.stack(means)) @ words.T
-    gains = np.stack([information_bound(scale * cosines) for scale in SCALES])  # [scales, N]
-    order = np.random.default_rng(seed).permutation(len(texts))
-    halves = order[: len(order) // 2], order[len(order) // 2 :]
-    kept = np.zeros(len(texts))
-    control = np.zeros(len(texts))
-    strange = np.roll(np.arange(len(texts)), 1)
+    if student.neighbours is None:
+        raise ValueError(f"{student.source}: neighbours have no vectors of their own")
+    place = {word: i for i, word in enumerate(student.words)}
+    words, contexts = [], []
+    for number, sentence in enumerate(sentences):
+        ids = [place.get(word.lower(), -1) for word in sentence]
+        around = {
+            i: [ids[j] for j in range(max(0, i - window), min(len(ids), i + window + 1))
+                if j != i and ids[j] >= 0]
+            for i in range(len(ids)) if ids[i] >= 0
+        }  # fmt: skip
+        usable = [i for i, near in around.items() if near]
+        if usable:
+            drawn = int(np.random.default_rng([seed, number]).choice(usable))
+            words.append(student.vectors[ids[drawn]])
+            contexts.append(student.neighbours[around[drawn]].mean(0))
+    n = len(words)
+    if n < 4:
+        raise TooFewError(f"{n} sentences with a known word and neighbour are too few")
+    products = np.stack(contexts).astype(float) @ np.stack(words).T
+    gains = np.stack([information_bound(scale * products) for scale in SCALES])  # [scales, N]
+    order = np.random.default_rng(seed).permutation(n)
+    halves = order[: n // 2], order[n // 2 :]
+    kept, control = np.zeros(n), np.zeros(n)
+    strange = np.roll(np.arange(n), 1)
     for known, judged in (halves, halves[::-1]):
-        scale = SCALES[int(gains[:, known].mean(1).argmax())]
-        kept[judged] = gains[SCALES.index(scale), judged]
-        level = np.logaddexp.reduce(scale * cosines[judged], axis=1) - np.log(len(texts))
-        control[judged] = scale * cosines[judged, strange[judged]] - level
+        best = int(gains[:, known].mean(1).argmax())
+        kept[judged] = gains[best, judged]
+        level = np.logaddexp.reduce(SCALES[best] * products[judged], axis=1) - np.log(n)
+        control[judged] = SCALES[best] * products[judged, strange[judged]] - level
     value = float(kept.mean())
     return Estimate(
-        value=value, unit="nats", n=len(texts), model=encoder.name, seed=seed,
+        value=value, unit="nats", n=n, model=student.source, seed=seed,
         baselines={"shuffled": float(control.mean())},
-        interval=percentile_interval(resampled_means(kept, np.ones(len(kept)), seed=seed), value),
+        interval=percentile_interval(resampled_means(kept, np.ones(n), seed=seed), value),
     )  # fmt: skip

@@ -7,6 +7,7 @@ contexts of a word are contextual vectors).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -14,6 +15,17 @@ import torch
 from ..geometry import StaticVectors, TooFewError
 
 NEGATIVES = 5
+
+
+@dataclass(frozen=True, eq=False)
+class SkipGram(StaticVectors):
+    """Static vectors, and what stands for the same words where they are neighbours.
+
+    Attributes:
+        neighbours: [W, width]; None if a teacher's vectors stood there.
+    """
+
+    neighbours: np.ndarray | None = None
 
 
 def skip_gram(
@@ -26,7 +38,7 @@ def skip_gram(
     epochs: int = 6,
     min_count: int = 2,
     seed: int = 0,
-) -> StaticVectors:
+) -> SkipGram:
     """Train one vector a word to tell its neighbours from random words of the text.
 
     The two kinds differ in one thing. Without a teacher, a neighbour stands in the loss with a
@@ -86,9 +98,9 @@ def skip_gram(
             optimizer.step()
     frequent = np.flatnonzero(counts >= min_count)
     source = "skip-gram" if teacher is None else "skip-gram with contextual neighbours"
-    return StaticVectors(
+    return SkipGram(
         tuple(str(types[i]) for i in frequent), own.detach().numpy()[frequent], counts[frequent],
-        source, model,
+        source, model, None if teacher is not None else context.detach().numpy()[frequent],
     )  # fmt: skip
 
 

@@ -82,7 +82,14 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--json", help="also write the rows to this file")
     command.set_defaults(run=_evaluate_model)
     _add_reproduce(commands)
+    _add_lab(commands)
     return top
+
+
+def _add_lab(commands) -> None:
+    from .lab import command as lab
+
+    lab.add_arguments(commands.add_parser("lab", help="train the runs of the pretraining lab"))
 
 
 def _add_reproduce(commands) -> None:

@@ -14,6 +14,7 @@ from .config import ConfigError, LabConfig
 from .depth import similarity_to_input
 from .grid import Grid, families
 from .language import agreement_pairs, held_out_sentences, training_sentences, vocabulary
+from .plan import plan
 from .probing import probe_accuracy
 from .runs import LabRun, RunFileError, read_run, write_run
 from .train import train
@@ -48,6 +49,7 @@ __all__ = [
     "interpolated",
     "over_seeds",
     "paired",
+    "plan",
     "pretrained_weights",
     "probe_accuracy",
     "read_run",

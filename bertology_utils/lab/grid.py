@@ -10,7 +10,7 @@ from .runs import LabRun, read_run, write_run
 from .train import train
 
 #: runs trained side by side at most
-SIDE_BY_SIDE = 4
+SIDE_BY_SIDE = 6
 
 
 class Grid:

@@ -19,9 +19,14 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 
 from ..encoder import Encoder, evaluating, random_encoder
+from ..finetuning import Recipe as Steps
+from ..finetuning import train as take_steps
 from ..resampling import Estimate
 from ..stimuli.sentiment import LabelledText
 from ..words import make_batch
+
+#: share of the steps over which the learning rate rises, see :class:`Recipe`
+WARM = 1 / 3
 
 
 @dataclass(frozen=True)
@@ -99,30 +104,20 @@ def fine_tune(
         head.weight.copy_(0.02 * torch.randn(head.weight.shape, generator=draw))
         head.bias.zero_()
     trained = [p for p in own.base.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(
-        [*trained, rows, *head.parameters()],
-        lr=recipe.learning_rate,
-        weight_decay=recipe.weight_decay,
-        fused=True,
+
+    def loss(chosen: list[int]) -> Tensor:
+        texts = [train[i] for i in chosen]
+        scores = head(_first(own, texts))
+        return nn.functional.cross_entropy(scores, _targets(texts, labels, encoder.device))
+
+    how = Steps(
+        recipe.epochs, recipe.batch_size, recipe.learning_rate, recipe.weight_decay, warm=WARM
     )
-    steps = recipe.epochs * math.ceil(len(train) / recipe.batch_size)
-    losses = []
-    for _ in range(recipe.epochs):
-        for chosen in torch.randperm(len(train), generator=draw).split(recipe.batch_size):
-            texts = [train[i] for i in chosen.tolist()]
-            for group in optimizer.param_groups:
-                group["lr"] = recipe.learning_rate * _schedule(len(losses), steps)
-            loss = nn.functional.cross_entropy(
-                head(_first(own, texts)), _targets(texts, labels, encoder.device)
-            )
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            losses.append(float(loss.detach()))
+    losses = take_steps([*trained, rows, *head.parameters()], len(train), loss, how, draw=draw)
     with evaluating(own):
         answers = head(_first(own, test)).argmax(dim=1)
     right = (answers == _targets(test, labels, encoder.device)).cpu().numpy()
-    return FineTuned(tuple(losses), right, seed)
+    return FineTuned(losses, right, seed)
 
 
 def pretrained_or_random(
@@ -218,12 +213,6 @@ def _first(encoder: Encoder, texts: Sequence[LabelledText]) -> Tensor:
 
 def _targets(texts: Sequence[LabelledText], labels: list[str], device) -> Tensor:
     return torch.tensor([labels.index(text.label) for text in texts], device=device)
-
-
-def _schedule(step: int, steps: int) -> float:
-    """Share of the full learning rate: up over the first third, then down to nearly 0."""
-    warm = max(1, steps // 3)
-    return (step + 1) / warm if step < warm else (steps - step) / (steps - warm + 1)
 
 
 def _over_runs(

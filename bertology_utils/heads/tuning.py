@@ -7,7 +7,6 @@ runs are short and attention before and after should differ in nothing else.
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -16,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from ..encoder import Encoder, evaluating
+from ..finetuning import Recipe, train
 from ..stimuli import Sentence
 from ..words import Batch, Text, make_batch
 from .pairs import words_of
@@ -138,30 +138,18 @@ def _train(
     batch_size: int = 16,
     lr: float = 3e-4,
 ) -> TunedEncoder:
-    if min(n, epochs, batch_size) < 1 or lr <= 0:
-        raise ValueError(f"{n} texts, {epochs} epochs, batches of {batch_size}, rate {lr}")
+    recipe = Recipe(epochs, batch_size, lr)
     own = replace(encoder, model=copy.deepcopy(encoder.model).eval())
     draw = torch.Generator().manual_seed(seed)
     head = nn.Linear(encoder.d_model, classes, device=encoder.device)
     with torch.no_grad():
         head.weight.copy_(0.02 * torch.randn(head.weight.shape, generator=draw))
         head.bias.zero_()
+
+    def loss(chosen: list[int]) -> Tensor:
+        scores, gold = logits(own, head, chosen)
+        return nn.functional.cross_entropy(scores, gold.to(scores.device), ignore_index=IGNORED)
+
     parameters = [*own.base.parameters(), *head.parameters()]
-    optimizer = torch.optim.AdamW(parameters, lr=lr, weight_decay=0.01, fused=True)
-    steps = epochs * math.ceil(n / batch_size)
-    warm = max(1, steps // 10)
-    losses: list[float] = []
-    for _ in range(epochs):
-        for chosen in torch.randperm(n, generator=draw).split(batch_size):
-            step = len(losses)
-            rate = (step + 1) / warm if step < warm else (steps - step) / (steps - warm + 1)
-            for group in optimizer.param_groups:
-                group["lr"] = lr * rate
-            scores, gold = logits(own, head, chosen.tolist())
-            loss = nn.functional.cross_entropy(scores, gold.to(scores.device), ignore_index=IGNORED)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            losses.append(float(loss.detach()))
-    optimizer.zero_grad()
-    return TunedEncoder(own, head, tuple(losses), seed)
+    losses = train(parameters, n, loss, recipe, draw=draw)
+    return TunedEncoder(own, head, losses, seed)

@@ -24,6 +24,7 @@ from .tuning import (
     half_masks,
     interpolated,
     pretrained_weights,
+    seed_differences,
     sharpness,
     tune,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "pretrained_weights",
     "probe_accuracy",
     "read_run",
+    "seed_differences",
     "sharpness",
     "similarity_to_input",
     "train",

@@ -30,15 +30,16 @@ LABELS = {
 }
 CLASSES = {"none": 2, "next": 2, "order": 2, "three-way": 3}
 
-FACT_PEOPLE = 48
-_PIECES = 12
+FACT_PEOPLE, FACT_PLACES = 24, 8
+#: different first pieces (and last pieces) of people and of places
+_PERSON_PIECES, _PLACE_PIECES = 8, 4
 _TEMPLATES = (
     "{0} {1} lives in {2} {3} .",
     "the home of {0} {1} is {2} {3} .",
     "in {2} {3} there lives {0} {1} .",
     "{2} {3} is where {0} {1} lives .",
 )
-#: the wording that only half of the people are met in, and the other half is asked in
+#: the wording in which some people are met and the others asked about
 _ASKED = 3
 
 
@@ -114,23 +115,25 @@ def fact_corpus(seed: int = 0) -> tuple[Text, FactQuestions]:
 
     People and places have two pieces each, drawn from one inventory of first and one of last
     pieces, so that neither piece alone tells the name. Every person is met in three wordings, and
-    every other person in a fourth; the rest is asked in the fourth.
+    some in a fourth, in which the others are asked about.
     """
     rng = np.random.default_rng([seed, 18])
     stems = [f"{a}{b}{c}" for a in "bdfgklmn" for b in "aeiou" for c in "rlnt"]
-    names = rng.permutation(stems)[: 4 * _PIECES].reshape(4, _PIECES)
-    combos = rng.permutation(_PIECES * _PIECES)[:FACT_PEOPLE]
-    places = rng.permutation(_PIECES * _PIECES)[: FACT_PEOPLE // 2]
+    drawn = rng.permutation(stems)
+    many, few = _PERSON_PIECES, _PLACE_PIECES
+    names = np.split(drawn[: 2 * (many + few)], np.cumsum([many, many, few]))
+    combos = rng.permutation(many * many)[:FACT_PEOPLE]
+    places = rng.permutation(few * few)[:FACT_PLACES]
     rows, asked = [], []
     for number, combo in enumerate(combos):
-        place = places[rng.integers(len(places))]
-        pieces = [names[0][combo // _PIECES], names[1][combo % _PIECES],
-                  names[2][place // _PIECES], names[3][place % _PIECES]]  # fmt: skip
+        place = places[number % FACT_PLACES]
+        pieces = [names[0][combo // many], names[1][combo % many],
+                  names[2][place // few], names[3][place % few]]  # fmt: skip
         for template in range(len(_TEMPLATES)):
-            target = asked if template == _ASKED and number % 2 else rows
+            target = asked if template == _ASKED and number // FACT_PLACES % 2 else rows
             target.append((_TEMPLATES[template].split(), pieces))
     fixed = {word for template in _TEMPLATES for word in template.split() if "{" not in word}
-    everything = (*SPECIAL, *sorted(fixed), *sorted(str(n) for n in names.ravel()))
+    everything = (*SPECIAL, *sorted(fixed), *sorted(str(n) for n in np.concatenate(names)))
     words = {word: i for i, word in enumerate(everything)}
     return _fact_text(rows, words)[0], FactQuestions(*_fact_text(asked, words), words)
 

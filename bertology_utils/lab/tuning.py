@@ -10,7 +10,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ..resampling import Estimate
 from . import model as net
+from .compare import MODEL, over_seeds
 from .config import LabConfig
 from .language import PAIR_LENGTH, held_out_sentences, plain, training_sentences, vocabulary
 from .runs import LabRun
@@ -38,18 +40,18 @@ class Tuned:
     labels: Tensor = field(repr=False)
 
 
-def fresh_weights(runs: Sequence[LabRun]) -> net.Weights:
-    """Untrained weights of the runs' shape, with other seeds."""
+def fresh_weights(runs: Sequence[LabRun], *, draw: int = 0) -> net.Weights:
+    """Untrained weights of the runs' shape, with other seeds; ``draw`` gives further ones."""
     config = runs[0].config
     return net.initial_weights(
-        [9000 + run.config.seed for run in runs], order=config.order, width=config.width,
+        [9000 + 100 * draw + run.config.seed for run in runs], order=config.order, width=config.width,
         vocabulary=len(vocabulary()), length=PAIR_LENGTH, classes=2,
     )  # fmt: skip
 
 
-def pretrained_weights(runs: Sequence[LabRun]) -> net.Weights:
-    """The runs' weights side by side, with a new classifier."""
-    fresh = fresh_weights(runs)
+def pretrained_weights(runs: Sequence[LabRun], *, draw: int = 0) -> net.Weights:
+    """The runs' weights side by side, each with a new classifier."""
+    fresh = fresh_weights(runs, draw=draw)
     return {
         name: fresh[name] if name.startswith("classes") else
         torch.cat([run.weights[name] for run in runs])
@@ -104,7 +106,6 @@ def tune(
     for value in own.values():
         value.requires_grad_(True)
     ids, labels = _task(training_sentences()[:n])
-    members = len(own["words"])
     optimiser = torch.optim.AdamW(own.values(), lr=RATE, weight_decay=0.0, fused=True)
     rng = np.random.default_rng([seed, 39])
     size = min(BATCH, n)
@@ -130,7 +131,6 @@ def tune(
         guess = _logits(final, config, tested).argmax(-1)
     right = (guess == truth).numpy()
     last = torch.stack(losses[-max(1, n // size) :]).mean(0).numpy()
-    assert len(right) == members
     return Tuned(right.mean(1), right, last, final, config, ids, labels)
 
 
@@ -186,3 +186,19 @@ def interpolated(first: Tuned, second: net.Weights, points: Sequence[float]) -> 
             mixed = {n: second[n] + t * (value - second[n]) for n, value in first.weights.items()}
             rows.append(loss_of(mixed, first.config, first.ids, first.labels).numpy())
     return np.array(rows)
+
+
+def seed_differences(runs: Sequence[LabRun], *, n: int = 64, model: str = MODEL) -> Estimate:
+    """Typical difference in accuracy of two fine-tunings of one model that differ by seed alone.
+
+    Every run is fine-tuned four times, with another new classifier and another order of the same
+    ``n`` sentences. The value is the mean size of the difference over disjoint pairs.
+
+    Raises:
+        ValueError: ``n`` as for :func:`tune`.
+    """
+    accuracy = [
+        tune(pretrained_weights(runs, draw=k), runs[0].config, n, seed=k).accuracy for k in range(4)
+    ]
+    sizes = np.abs(np.concatenate([accuracy[0] - accuracy[1], accuracy[2] - accuracy[3]]))
+    return over_seeds(sizes, unit="share difference", model=model)

@@ -12,7 +12,8 @@ from scipy.stats import t as student_t
 from ..activations import collect
 from ..cloze import Query, read_queries
 from ..encoder import Encoder
-from ..resampling import Estimate
+from ..heads import tune_classifier
+from ..resampling import Estimate, percentile_interval, resampled_means
 from ..stimuli import LabelledText, sentiment, treebank
 from ..words import WordList, align_all
 from .ridge import ridge_guesses
@@ -255,3 +256,67 @@ def _made(encoder: Encoder, reviews: Sequence[LabelledText], copies: int, seed: 
         text = encoder.tokenizer.decode(ids, skip_special_tokens=True)
         out[query.number].append(text.split(":", 1)[-1].strip())
     return out
+
+
+@dataclass(frozen=True, eq=False)
+class FourCells:
+    """Pre-trained or random weights, frozen or fine-tuned.
+
+    Attributes:
+        difference: accuracy of random weights fine-tuned minus of pre-trained ones frozen with a
+            trained head, over test texts and fine-tunings.
+        accuracy: the four cells.
+    """
+
+    difference: Estimate
+    accuracy: dict[str, Estimate]
+
+
+def four_cells(
+    encoder: Encoder,
+    untrained: Encoder,
+    train: tuple[Sequence[str], Sequence[int]],
+    test: tuple[Sequence[str], Sequence[int]],
+    *,
+    runs: int = 2,
+    epochs: int = 4,
+    seed: int = 0,
+) -> FourCells:
+    """The comparison of Kovaleva et al. 2019, table 1, with a trained head on the frozen models.
+
+    Args:
+        encoder, untrained: weights of one shape.
+        train, test: texts and labels counted from 0.
+        runs: fine-tunings of each, with other new layers and orders.
+        epochs: of each fine-tuning.
+
+    Raises:
+        ValueError: no runs, or labels as in :func:`~bertology_utils.heads.tune_classifier`.
+    """
+    if runs < 1:
+        raise ValueError(f"runs is {runs}, must be at least 1")
+    right = {}
+    gold = np.asarray(test[1])
+    for name, model in (("pre-trained", encoder), ("random", untrained)):
+        vectors = [collect(model, list(texts), reduce="text_first").arrays["hidden_states"][-1]
+                   for texts, _ in (train, test)]  # fmt: skip
+        right[f"{name}, frozen"] = ridge_guesses(vectors[0], train[1], vectors[1]) == gold
+        right[f"{name}, fine-tuned"] = np.mean([
+            tune_classifier(model, *train, seed=seed + run, epochs=epochs).right(*test)
+            for run in range(runs)
+        ], axis=0)  # fmt: skip
+    ones = np.ones(len(gold))
+
+    def estimate(values: np.ndarray, unit: str) -> Estimate:
+        value = float(np.mean(values))
+        draws = resampled_means(np.asarray(values, float), ones, seed=seed)
+        return Estimate(
+            value=value, unit=unit, n=len(gold), model=encoder.name, seed=seed,
+            interval=percentile_interval(draws, value),
+        )  # fmt: skip
+
+    gap = right["random, fine-tuned"] - right["pre-trained, frozen"].astype(float)
+    return FourCells(
+        estimate(gap, "share difference"),
+        {name: estimate(values, "share") for name, values in right.items()},
+    )

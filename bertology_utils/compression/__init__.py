@@ -45,7 +45,7 @@ from .quantise import (
     train_rounded,
 )
 from .replacing import rising_rate, theseus, with_layers
-from .sparsity import (
+from .sparse import (
     apply_masks,
     cubic_share,
     magnitudes,
@@ -68,6 +68,7 @@ from .structure import (
     random_scores,
 )
 from .students import (
+    D_HEAD,
     Recurrent,
     fresh_layers,
     narrow_student,
@@ -86,7 +87,8 @@ from .tasks import Task, review_task, tagging_task
 from .training import Recipe, label_loss, train, trained
 
 __all__ = [
-    "Compact", "CompressionError", "Copying", "Eliminating", "FactorisedEmbedding", "Growth",
+    "D_HEAD", "Compact", "CompressionError", "Copying", "Eliminating", "FactorisedEmbedding",
+    "Growth",
     "IGNORED", "Int8Linear", "Labelled", "Layer", "Lessons", "MaskedLosses", "PackedEmbedding",
     "PackedLinear", "PackedMatrix", "Recipe", "Recurrent", "Score", "Task", "Times", "Trace",
     "TrimmedEmbedding", "accuracy", "apply_masks", "attention_growth", "best_share", "compact",

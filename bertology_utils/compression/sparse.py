@@ -162,8 +162,12 @@ def prune_while_training(
 
     def cut(done: float) -> None:
         if criterion == "movement":
-            for name, part in wrapped.items():
-                moved[name] -= before[name] * part.linear.weight.grad
+            pulls = {n: before[n] * part.linear.weight.grad for n, part in wrapped.items()}
+            # One wild step must not outweigh all others; the paper's scores are trained by Adam,
+            # which evens steps out, too.
+            size = torch.stack([pull.norm() for pull in pulls.values()]).norm().clamp_min(1e-12)
+            for name, pull in pulls.items():
+                moved[name] -= pull / size
             scores: Mapping[str, Tensor] = moved
         else:
             scores = {name: part.linear.weight.detach().abs() for name, part in wrapped.items()}

@@ -233,6 +233,19 @@ def test_word_reliance_finds_the_word_that_decides(judge):
         bh.word_reliance(judge, ["cats"])
 
 
+def test_integrated_gradients_add_up_to_what_the_words_change(judge):
+    """Completeness: the ratings of all pieces sum to the difference to the masked text."""
+    texts = ["the good cat .", "the bad cat ."]
+    found = bh.word_reliance(judge, texts, steps=200)
+    whole = bh.probabilities(judge, texts)
+    masked = bh.probabilities(judge, ["[MASK] [MASK] [MASK] [MASK]"])[0]
+    for probability, ratings in zip(whole, found.ratings, strict=True):
+        said = probability.argmax()
+        change = probability[said] - masked[said]
+        assert ratings.sum() == pytest.approx(change, abs=0.02)
+        assert len(ratings) == 4
+
+
 def test_rank_correlation_of_runs():
     found = bh.rank_correlation_of_runs([1, 2, 3, 4], [2, 4, 6, 9], "m")
     assert found.value == pytest.approx(1)

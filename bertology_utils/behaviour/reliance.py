@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from ..encoder import Encoder, evaluating
+from ..finetuning.tuned import embed
 from ..heads import TunedEncoder
 from ..probes import Erasure, MaskedWord, amnesic_probe
 from ..resampling import Estimate, percentile_interval, rank_correlation, resampled_means
@@ -49,7 +50,9 @@ class WordReliance:
 
     Attributes:
         words: of every text.
-        ratings: one array a text: size of gradient times input, summed over a word's pieces.
+        ratings: one array a text: integrated gradients, summed over a word's pieces; positive
+            where the word speaks for the predicted class.
+        gradients: one array a text: size of gradient times input, summed over a word's pieces.
         drops: one array a text: probability of the predicted class with all words minus without
             that word.
         model: the model's name.
@@ -57,6 +60,7 @@ class WordReliance:
 
     words: tuple[tuple[str, ...], ...]
     ratings: tuple[np.ndarray, ...]
+    gradients: tuple[np.ndarray, ...]
     drops: tuple[np.ndarray, ...]
     model: str
 
@@ -73,30 +77,47 @@ class WordReliance:
         )  # fmt: skip
 
 
-def word_reliance(tuned: TunedEncoder, texts: Sequence[str]) -> WordReliance:
-    """Rate every word by gradient times input, and take every word out, one at a time.
+def word_reliance(tuned: TunedEncoder, texts: Sequence[str], *, steps: int = 8) -> WordReliance:
+    """Rate every word by integrated gradients, and take every word out, one at a time.
 
-    Gradient times input as in Arkhangelskaia and Dutta (2019, arXiv 1910.06431): of the logarithm
-    of the predicted class, at the sum of the embeddings. A word is taken out by deleting it.
+    Integrated gradients (Sundararajan et al. 2017) of the probability of the predicted class, along
+    the straight line to the text from the same text with all words masked, at the output of the
+    embeddings: like DeepLIFT (Arkhangelskaia and Dutta 2019, arXiv 1910.06431) they compare with a
+    reference, so that a saturated prediction does not hide what it rests on. Gradient times input
+    has no reference. A word is taken out by deleting it.
+
+    Args:
+        tuned: the classifier.
+        texts: of two words or more.
+        steps: points on the line.
 
     Raises:
-        ValueError: a text of fewer than two words.
+        ValueError: a text of fewer than two words, or no step.
     """
+    if steps < 1:
+        raise ValueError(f"steps must be 1 or more, got {steps}")
     encoder = tuned.encoder
     rows = align_all(encoder, list(texts))
     ratings: list[np.ndarray | None] = [None] * len(texts)
+    gradients: list[np.ndarray | None] = [None] * len(texts)
     for batch in token_batches(encoder, list(texts)):
         with evaluating(encoder):
             hidden = _embedded(encoder, batch)
-        with evaluating(encoder), torch.enable_grad():
-            hidden = hidden.detach().requires_grad_(True)
-            last = encoder.encode_from(hidden, batch.attention_mask, 0)
-            logs = tuned.head(last[:, 0]).log_softmax(-1)
-            (slope,) = torch.autograd.grad(logs.max(-1).values.sum(), hidden)
-        rated = (slope * hidden).sum(-1).abs().detach().cpu().numpy()
-        for place, number in enumerate(batch.index):
-            spans = batch.rows[place].spans
-            ratings[number] = np.array([rated[place, a:b].sum() for a, b in spans])
+            reference = _embedded(encoder, _masked(encoder, batch))
+            said = tuned.predict(encoder, batch).argmax(-1)
+            total = torch.zeros_like(hidden)
+            for step in range(steps):
+                share = (step + 0.5) / steps
+                total += _slope(tuned, reference + share * (hidden - reference), batch, said)
+            found = {
+                "ratings": (total / steps * (hidden - reference)).sum(-1),
+                "gradients": (_slope(tuned, hidden, batch, said) * hidden).sum(-1).abs(),
+            }
+        for out, rated in ((ratings, found["ratings"]), (gradients, found["gradients"])):
+            numbers = rated.cpu().numpy()
+            for place, number in enumerate(batch.index):
+                spans = batch.rows[place].spans
+                out[number] = np.array([numbers[place, a:b].sum() for a, b in spans])
     words, without, owners = [], [], []
     for number, row in enumerate(rows):
         own = tuple(word.text for word in row.words)
@@ -113,16 +134,35 @@ def word_reliance(tuned: TunedEncoder, texts: Sequence[str]) -> WordReliance:
     left = probabilities(tuned, without)[np.arange(len(without)), said[owners_array]]
     lost = whole[owners_array, said[owners_array]] - left
     drops = tuple(lost[owners_array == number] for number in range(len(texts)))
-    return WordReliance(tuple(words), tuple(ratings), drops, encoder.name)  # type: ignore[arg-type]
+    return WordReliance(
+        tuple(words), tuple(ratings), tuple(gradients), drops, encoder.name  # type: ignore[arg-type]
+    )
 
 
 def _embedded(encoder: Encoder, batch: Batch) -> torch.Tensor:
-    """[B, T, D] output of the embeddings."""
-    inputs = encoder.inputs(batch)
-    inputs.pop("attention_mask")
-    parts = encoder.embeddings
-    hidden = parts.module(**inputs)
-    return hidden if parts.projection is None else parts.projection(hidden)
+    """[B, T, D] output of the embeddings, without a graph."""
+    return embed(encoder, batch).detach()
+
+
+def _masked(encoder: Encoder, batch: Batch) -> Batch:
+    """The batch with the mask token in place of every piece that is not special."""
+    special = torch.zeros_like(batch.input_ids, dtype=torch.bool)
+    for place, row in enumerate(batch.rows):
+        special[place, : len(row.input_ids)] = torch.as_tensor(np.array(row.is_special, bool))
+    keep = special | (batch.attention_mask == 0)
+    return batch.with_ids(batch.input_ids.where(keep, encoder.tokenizer.mask_token_id))
+
+
+def _slope(
+    tuned: TunedEncoder, hidden: torch.Tensor, batch: Batch, said: torch.Tensor
+) -> torch.Tensor:
+    """[B, T, D] slope of the probability of the classes ``said`` [B] at ``hidden``."""
+    with torch.enable_grad():
+        point = hidden.detach().requires_grad_(True)
+        last = tuned.encoder.encode_from(point, batch.attention_mask, 0)
+        chosen = tuned.head(last[:, 0]).softmax(-1).gather(1, said[:, None])
+        (slope,) = torch.autograd.grad(chosen.sum(), point)
+    return slope
 
 
 def amnesic_divergence(

@@ -7,7 +7,7 @@ PORT ?= 8000
 RUN = .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help env book test serve notebooks lab lint browser-test check clean distclean
+.PHONY: help env book test serve notebooks lab assignments grade lint browser-test check clean distclean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-14s %s\n", $$1, $$2}'
@@ -32,6 +32,13 @@ notebooks: env  ## write every chapter as a runnable .ipynb into notebooks/
 lab: notebooks  ## open the notebooks in JupyterLab (installed on first use)
 	@$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements-lab.txt
 	@$(RUN) -m jupyterlab --notebook-dir=notebooks
+
+assignments: env  ## write the graded notebooks, for students and for the grader, into _build/assignments
+	@$(RUN) -m tools.assignments
+
+grade: env  ## grade a folder: make grade SUBMISSIONS=folder ASSIGNMENT=01_architecture [OUT=scores.csv]
+	@if [ -z "$(SUBMISSIONS)" ] || [ -z "$(ASSIGNMENT)" ]; then echo "say what to grade: make grade SUBMISSIONS=folder ASSIGNMENT=01_architecture [OUT=scores.csv]" >&2; exit 1; fi
+	@$(RUN) -m tools.grading --submissions "$(SUBMISSIONS)" --assignment "$(ASSIGNMENT)" $(if $(OUT),--out "$(OUT)")
 
 lint: env  ## check style
 	@$(RUN) -m ruff check .

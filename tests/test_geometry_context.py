@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
+from sklearn.decomposition import TruncatedSVD
 
 from bertology_utils.activations import Collected, collect
 from bertology_utils.encoder import LayerIndexError
@@ -25,6 +26,7 @@ from bertology_utils.geometry import (
     rows_at,
     self_similarity,
     similarity_to_input,
+    variance_along_first_component,
     whiten,
     word_labels,
 )
@@ -119,6 +121,20 @@ def test_first_component_is_that_of_the_singular_values():
         assert explained_by_first_component(vectors) == pytest.approx(values[0] / values.sum())
     with pytest.raises(TooFewError):
         explained_by_first_component(np.zeros((4, 3)))
+
+
+def test_variance_around_the_mean_is_that_of_truncated_svd():
+    draw = np.random.default_rng(0)
+    for mean in (0.0, 3.0):
+        vectors = draw.standard_normal((9, 20)) + mean
+        theirs = TruncatedSVD(1, algorithm="arpack").fit(vectors).explained_variance_ratio_[0]
+        assert variance_along_first_component(vectors) == pytest.approx(theirs)
+    # One far-off static vector and small noise: nearly all is explained, and nearly nothing.
+    assert explained_by_first_component(vectors) > 0.8 > 0.3 > theirs
+    with pytest.raises(TooFewError):
+        variance_along_first_component(np.ones((3, 4)))
+    with pytest.raises(KeyError, match="half"):
+        max_explainable_variance(made(gaussian(0, n=40)), {"a": np.arange(9)}, kind="half")
 
 
 def test_intra_sentence_similarity_by_hand():

@@ -18,6 +18,7 @@ from .context import (
     mean_pairwise_cosine,
     random_pairs,
     self_similarity,
+    variance_along_first_component,
 )
 from .lens import LogitLens, context_information, hidden_positions, logit_lens, token_recovery
 from .pooling import POOLINGS, PoolingComparison, compare_poolings, mean_gain, pooled_texts
@@ -102,6 +103,7 @@ __all__ = [
     "static_vectors",
     "token_recovery",
     "unit_rows",
+    "variance_along_first_component",
     "whiten",
     "word_labels",
 ]

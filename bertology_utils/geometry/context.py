@@ -169,24 +169,66 @@ def explained_by_first_component(vectors: np.ndarray) -> float:
     return float(values[-1] / values.sum())
 
 
+def variance_along_first_component(vectors: np.ndarray) -> float:
+    """Share of the variance *around the mean* along the first singular direction of the rows.
+
+    What scikit-learn calls ``TruncatedSVD(...).explained_variance_ratio_[0]``. The rows' mean, the
+    best static vector there is, is taken off before anything is measured; compare
+    :func:`explained_by_first_component`, which keeps it.
+
+    Raises:
+        TooFewError: fewer than two rows, or all rows alike.
+    """
+    if len(vectors) < 2:
+        raise TooFewError("needs two rows or more")
+    wide = np.asarray(vectors, float)
+    total = wide.var(0).sum()
+    if total <= 0:
+        raise TooFewError("all rows are alike")
+    direction = np.linalg.svd(wide, full_matrices=False)[2][0]
+    return float((wide @ direction).var() / total)
+
+
+#: What "variance explained by one vector" may mean.
+VARIANCES = {
+    "with_mean": explained_by_first_component,
+    "around_mean": variance_along_first_component,
+}
+
+
 def max_explainable_variance(
-    collected: Collected, words: Mapping[str, np.ndarray], *, seed: int = 0
+    collected: Collected,
+    words: Mapping[str, np.ndarray],
+    *,
+    kind: str = "with_mean",
+    seed: int = 0,
 ) -> LayerScores:
     """How much of a word's vectors one static vector could explain at best, averaged over words.
 
     The control ``random_words`` is the same for groups of as many occurrences of random words:
     ``.minus("random_words")`` is what is due to the word.
 
+    Args:
+        collected: rows of words.
+        words: word -> rows, from :func:`~bertology_utils.geometry.occurrences`.
+        kind: ``"with_mean"``, the paper's formula; ``"around_mean"``, what the code that was
+            published with the paper computes.
+        seed: of the random words.
+
     Raises:
+        KeyError: unknown kind.
         TooFewError: no words, or one with a single row.
     """
-    sums = _per_word(collected, words, explained_by_first_component)
+    if kind not in VARIANCES:
+        raise KeyError(f"unknown kind {kind!r}; known: {', '.join(VARIANCES)}")
+    measure = VARIANCES[kind]
+    sums = _per_word(collected, words, measure)
     draw = np.random.default_rng(seed)
     mixed = {
         word: np.sort(draw.choice(len(collected), len(rows), replace=False))
         for word, rows in words.items()
     }
-    control = _per_word(collected, mixed, explained_by_first_component).mean(0)
+    control = _per_word(collected, mixed, measure).mean(0)
     return LayerScores(
         "maximum explainable variance",
         "share",

@@ -31,13 +31,13 @@ LABELS = {
 CLASSES = {"none": 2, "next": 2, "order": 2, "three-way": 3}
 
 FACT_PEOPLE, FACT_PLACES = 24, 8
-#: different first pieces (and last pieces) of people and of places
-_PERSON_PIECES, _PLACE_PIECES = 8, 4
+#: different last names, and different first (and last) pieces of places
+_LAST_NAMES, _PLACE_PIECES = 6, 4
 _TEMPLATES = (
     "{0} {1} lives in {2} {3} .",
-    "the home of {0} {1} is {2} {3} .",
-    "in {2} {3} there lives {0} {1} .",
-    "{2} {3} is where {0} {1} lives .",
+    "{0} {1} was near {2} {3} .",
+    "{0} {1} left for {2} {3} .",
+    "{0} {1} stayed at {2} {3} .",
 )
 #: the wording in which some people are met and the others asked about
 _ASKED = 3
@@ -113,27 +113,26 @@ class FactQuestions:
 def fact_corpus(seed: int = 0) -> tuple[Text, FactQuestions]:
     """Statements to train on and questions.
 
-    People and places have two pieces each, drawn from one inventory of first and one of last
-    pieces, so that neither piece alone tells the name. Every person is met in three wordings, and
+    People have first names of their own and share last names; places have two pieces, neither of
+    which alone tells the place. Every person is met in three wordings, and
     some in a fourth, in which the others are asked about.
     """
     rng = np.random.default_rng([seed, 18])
     stems = [f"{a}{b}{c}" for a in "bdfgklmn" for b in "aeiou" for c in "rlnt"]
     drawn = rng.permutation(stems)
-    many, few = _PERSON_PIECES, _PLACE_PIECES
-    names = np.split(drawn[: 2 * (many + few)], np.cumsum([many, many, few]))
-    combos = rng.permutation(many * many)[:FACT_PEOPLE]
+    few = _PLACE_PIECES
+    sizes = np.cumsum([FACT_PEOPLE, _LAST_NAMES, few, few])
+    firsts, lasts, heads, tails = np.split(drawn[: sizes[-1]], sizes[:-1])
     places = rng.permutation(few * few)[:FACT_PLACES]
     rows, asked = [], []
-    for number, combo in enumerate(combos):
+    for number, first in enumerate(firsts):
         place = places[number % FACT_PLACES]
-        pieces = [names[0][combo // many], names[1][combo % many],
-                  names[2][place // few], names[3][place % few]]  # fmt: skip
+        pieces = [first, lasts[rng.integers(_LAST_NAMES)], heads[place // few], tails[place % few]]
         for template in range(len(_TEMPLATES)):
             target = asked if template == _ASKED and number // FACT_PLACES % 2 else rows
             target.append((_TEMPLATES[template].split(), pieces))
     fixed = {word for template in _TEMPLATES for word in template.split() if "{" not in word}
-    everything = (*SPECIAL, *sorted(fixed), *sorted(str(n) for n in np.concatenate(names)))
+    everything = (*SPECIAL, *sorted(fixed), *sorted(str(n) for n in drawn[: sizes[-1]]))
     words = {word: i for i, word in enumerate(everything)}
     return _fact_text(rows, words)[0], FactQuestions(*_fact_text(asked, words), words)
 

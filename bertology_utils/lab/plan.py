@@ -18,8 +18,8 @@ def plan(steps: int = 150) -> dict[str, LabConfig]:
     third = max(1, steps // 3)
     deep = base.but(layers=4)
     small = base.but(sentences=300)
-    pairs = base.but(corpus="pairs", batch=24)
-    facts = base.but(corpus="facts", steps=2 * steps)
+    pairs = base.but(corpus="pairs", batch=24, steps=2 * steps)
+    facts = base.but(corpus="facts", batch=32, mask_rate=0.2, steps=2 * steps)
     return {
         "base": base,
         "4 layers": deep,
@@ -42,7 +42,6 @@ def plan(steps: int = 150) -> dict[str, LabConfig]:
         "replaced tokens": base.but(objective="rtd"),
         "pairs, no task": pairs,
         "pairs, next": pairs.but(sentence_task="next"),
-        "pairs, three ways": pairs.but(sentence_task="three-way"),
         "facts, pieces hidden": facts,
         "facts, names hidden": facts.but(unit="whole"),
         "long": base.but(steps=6 * steps),

@@ -120,34 +120,56 @@ def bag_of_words(encoder: Encoder, *, seed: int = 0) -> BagOfWords:
     return BagOfWords(difference, own["next"], own["order"])
 
 
-def sentence_distance(
-    encoder: Encoder, *, n_passages: int = 36, layer: int | None = None, seed: int = 0
-) -> Estimate:
-    """Accuracy of a ridge probe at telling neighbours, sentences of one passage, and strangers.
+@dataclass(frozen=True)
+class SentenceRelations:
+    """What a frozen model's vectors of a pair of sentences tell.
 
-    The three classes of ERNIE 2.0's distance task (Sun et al. 2020), read from [CLS] and the mean
-    of the pieces of a frozen model; cross-validated over passages.
+    Attributes:
+        direction: accuracy at next, previous, stranger (Wang et al. 2020); baseline ``chance``.
+        distance: accuracy at neighbour, same passage but further, stranger (Sun et al. 2020);
+            baseline ``majority``.
+    """
+
+    direction: Estimate
+    distance: Estimate
+
+
+def sentence_relations(
+    encoder: Encoder, *, n_passages: int = 36, layer: int | None = None, seed: int = 0
+) -> SentenceRelations:
+    """Two tasks of pre-training as ridge probes, cross-validated over passages.
+
+    Features are [CLS] and the mean of the pieces of the pair.
 
     Args:
         n_passages: how many passages to use.
         layer: 0 is the embedding output; the last one by default.
     """
-    pairs = passage_pairs((1, 2, 3, 0), found=passages()[:n_passages], seed=seed)
-    labels = np.array([min(pair.distance, 2) for pair in pairs])
-    groups = [pair.passage for pair in pairs]
+    pairs = passage_pairs((1, -1, 2, 3, 0), found=passages()[:n_passages], seed=seed)
+    distances = np.array([pair.distance for pair in pairs])
+    groups = np.array([pair.passage for pair in pairs])
     at = encoder.n_layers if layer is None else encoder.check_layer(layer)
     texts = [TextPair(pair.first, pair.second) for pair in pairs]
     vectors = np.concatenate([
         collect(encoder, texts, reduce=way).arrays["hidden_states"][at]
         for way in ("text_first", "text_mean")
     ], axis=1)  # fmt: skip
-    right = (grouped_guesses(vectors, labels, groups, folds=FOLDS) == labels).astype(float)
-    majority = float(np.bincount(labels).max() / len(labels))
-    return _shares(right, groups, encoder.name, seed, {"majority": majority})
+
+    def probe(used: np.ndarray, labels: np.ndarray, name: str) -> Estimate:
+        own, gold = groups[used], labels[used]
+        right = (grouped_guesses(vectors[used], gold, own, folds=FOLDS) == gold).astype(float)
+        base = 1 / 3 if name == "chance" else float(np.unique(gold, return_counts=True)[1].max())
+        base = base if name == "chance" else base / len(gold)
+        return _shares(right, own.tolist(), encoder.name, seed, {name: base})
+
+    return SentenceRelations(
+        probe(distances <= 1, distances, "chance"),
+        probe(distances >= 0, np.minimum(distances, 2), "majority"),
+    )
 
 
 def _shares(right: np.ndarray, groups: Sequence[int], model: str, seed: int, baselines) -> Estimate:
-    codes = np.asarray(groups)
+    codes = np.unique(np.asarray(groups), return_inverse=True)[1]
     sums, counts = np.bincount(codes, weights=right), np.bincount(codes)
     value = float(right.mean())
     return Estimate(

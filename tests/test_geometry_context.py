@@ -131,8 +131,9 @@ def test_variance_around_the_mean_is_that_of_truncated_svd():
         assert variance_along_first_component(vectors) == pytest.approx(theirs)
     # One far-off static vector and small noise: nearly all is explained, and nearly nothing.
     assert explained_by_first_component(vectors) > 0.8 > 0.3 > theirs
+    assert variance_along_first_component(np.ones((3, 4))) == 0
     with pytest.raises(TooFewError):
-        variance_along_first_component(np.ones((3, 4)))
+        variance_along_first_component(np.ones((1, 4)))
     with pytest.raises(KeyError, match="half"):
         max_explainable_variance(made(gaussian(0, n=40)), {"a": np.arange(9)}, kind="half")
 

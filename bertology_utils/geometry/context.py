@@ -174,17 +174,17 @@ def variance_along_first_component(vectors: np.ndarray) -> float:
 
     What scikit-learn calls ``TruncatedSVD(...).explained_variance_ratio_[0]``. The rows' mean, the
     best static vector there is, is taken off before anything is measured; compare
-    :func:`explained_by_first_component`, which keeps it.
+    :func:`explained_by_first_component`, which keeps it. 0 where all rows are alike.
 
     Raises:
-        TooFewError: fewer than two rows, or all rows alike.
+        TooFewError: fewer than two rows.
     """
     if len(vectors) < 2:
         raise TooFewError("needs two rows or more")
     wide = np.asarray(vectors, float)
     total = wide.var(0).sum()
     if total <= 0:
-        raise TooFewError("all rows are alike")
+        return 0.0
     direction = np.linalg.svd(wide, full_matrices=False)[2][0]
     return float((wide @ direction).var() / total)
 

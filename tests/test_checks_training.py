@@ -125,7 +125,9 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("judge", "answer", "word"), WRONG, ids=lambda x: getattr(x, "__name__", x))
+@pytest.mark.parametrize(
+    ("judge", "answer", "word"), WRONG, ids=lambda x: getattr(x, "__name__", x)
+)
 def test_typical_slips_are_named(judge, answer, word):
     found = judge(answer)
     assert not found

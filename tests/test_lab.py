@@ -97,7 +97,8 @@ def test_fact_questions_are_new_wordings_of_known_facts():
 # -- gaps ----------------------------------------------------------------------------------------
 
 
-def gaps(config, step=0, rows=np.arange(60), text=None):
+def gaps(config, step=0, rows=None, text=None):
+    rows = np.arange(60) if rows is None else rows
     text = plain(lab.training_sentences()[:60]) if text is None else text
     weights = np.arange(1, len(lab.vocabulary()) + 1)
     return text.ids[rows], *make_gaps(

@@ -1,4 +1,4 @@
-"""``python -m bertology_utils lab``: the chapter's runs, longer or with more seeds, into a folder."""
+"""``python -m bertology_utils lab``: the chapter's runs, longer, with more seeds, kept on disk."""
 
 from __future__ import annotations
 

@@ -87,7 +87,9 @@ def sentence_pairs(task: str, n: int, held_out: bool, seed: int = 0) -> Text:
             second = rng.integers(len(sentences))
         if kind == 1:
             first, second = second, first
-        parts = [[known.get(w.lower(), UNK) for w in sentences[row].words] for row in (first, second)]
+        parts = [
+            [known.get(w.lower(), UNK) for w in sentences[row].words] for row in (first, second)
+        ]
         row = [CLS, *parts[0], SEP, *parts[1], SEP]
         ids[i, : len(row)] = row
         segments[i, len(parts[0]) + 2 : len(row)] = 1

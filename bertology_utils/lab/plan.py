@@ -1,4 +1,4 @@
-"""The runs of the chapter on training, declared; each differs from the base in what its name says."""
+"""The runs of the chapter on training: each differs from the base in what its name says."""
 
 from __future__ import annotations
 

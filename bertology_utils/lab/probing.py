@@ -74,8 +74,8 @@ def probe_accuracy(runs: Sequence[LabRun], *, when: str = "final") -> dict[str, 
             order = order[: len(order) // 2]
         x = vectors(weights, order, run.config.heads)
         for task, (rows, places, labels) in probe_items().items():
-            parts = [np.flatnonzero(part) for part in
-                     (rows < TRAIN, (rows >= TRAIN) & (rows < TRAIN + DEV), rows >= TRAIN + DEV)]  # fmt: skip
+            chosen, held = rows < TRAIN, rows >= TRAIN + DEV
+            parts = [np.flatnonzero(part) for part in (chosen, ~chosen & ~held, held)]
             result = probe_layers(x[:, rows, places], labels, Split(*parts), kind="ridge")[0]
             found[task].append(result.accuracy)
         found["mean"].append(float(np.mean([found[task][-1] for task in probe_items()])))

@@ -174,4 +174,5 @@ def read_run(config: LabConfig, folder: Path) -> LabRun | None:
     except RunFileError:
         raise
     except Exception as error:
-        raise RunFileError(f"{source.name} cannot be read ({error}); delete it to run again") from error
+        message = f"{source.name} cannot be read ({error}); delete it to run again"
+        raise RunFileError(message) from error

@@ -44,8 +44,8 @@ def fresh_weights(runs: Sequence[LabRun], *, draw: int = 0) -> net.Weights:
     """Untrained weights of the runs' shape, with other seeds; ``draw`` gives further ones."""
     config = runs[0].config
     return net.initial_weights(
-        [9000 + 100 * draw + run.config.seed for run in runs], order=config.order, width=config.width,
-        vocabulary=len(vocabulary()), length=PAIR_LENGTH, classes=2,
+        [9000 + 100 * draw + run.config.seed for run in runs],
+        order=config.order, width=config.width, vocabulary=len(vocabulary()), length=PAIR_LENGTH, classes=2,
     )  # fmt: skip
 
 
@@ -151,7 +151,7 @@ def loss_of(weights: net.Weights, config: LabConfig, ids: Tensor, labels: Tensor
 
 
 def sharpness(tuned: Tuned, *, radius: float = 0.3, draws: int = 10, seed: int = 0) -> np.ndarray:
-    """[M] mean rise of the training loss after a random step, in nats.
+    """[M] mean rise of the training loss after a random step, in nats, at least 1e-6.
 
     In every matrix the step is ``radius`` times as long as the column it is added to, so that a
     model does not look flat by having large weights (Li et al. 2018, filter normalisation).
@@ -175,7 +175,7 @@ def sharpness(tuned: Tuned, *, radius: float = 0.3, draws: int = 10, seed: int =
                 else:
                     moved[name] = value
             rises.append(loss_of(moved, tuned.config, tuned.ids, tuned.labels) - base)
-    return torch.stack(rises).mean(0).numpy()
+    return torch.stack(rises).mean(0).clamp(min=1e-6).numpy()
 
 
 def interpolated(first: Tuned, second: net.Weights, points: Sequence[float]) -> np.ndarray:

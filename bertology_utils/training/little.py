@@ -278,7 +278,7 @@ def four_cells(
     train: tuple[Sequence[str], Sequence[int]],
     test: tuple[Sequence[str], Sequence[int]],
     *,
-    runs: int = 2,
+    runs: int = 1,
     epochs: int = 4,
     seed: int = 0,
 ) -> FourCells:

@@ -177,8 +177,8 @@ def mapped_names(
     weights = np.linalg.solve(x.T @ x + 0.1 * np.eye(x.shape[1]), x.T @ y)
     vectors = graph[[number[f.subject] for f in asked]] @ weights
     # The control: every name with the vector of the next one.
-    hits = {name: _hits(encoder, asked, given) for name, given in
-            (("pieces", None), ("mapped", vectors), ("swapped", np.roll(vectors, 1, axis=0)))}  # fmt: skip
+    given = {"pieces": None, "mapped": vectors, "swapped": np.roll(vectors, 1, axis=0)}
+    hits = {name: _hits(encoder, asked, own) for name, own in given.items()}
     return MappedNames(
         _paired(hits["mapped"] - hits["pieces"], encoder.name, seed),
         *(float(hits[name].mean()) for name in ("mapped", "pieces", "swapped")),

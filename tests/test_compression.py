@@ -465,10 +465,35 @@ def test_attention_grows(model):
         c.attention_growth(model.blocks[0], [64])
 
 
+def test_only_asked_pieces_are_taught():
+    encoder = tiny_encoder("bert")
+    sentences = c.labelled_words(encoder, ["Dogs bark.", "Cats sleep."], [[1, 2, 0], [1, 2, 0]])
+    teacher = c.compact(encoder, 3, reads="all", seed=3)
+    taught = c.lessons(teacher, sentences.unlabelled())
+    assert ((taught.data.labels == c.UNKNOWN) == (sentences.labels >= 0)).all()
+    one, two = (c.compact(encoder, 3, layers=[0], reads="all") for _ in range(2))
+    other = c.Lessons(taught.data, taught.logits.clone(), taught.hidden, taught.patterns,
+                      taught.last_values)  # fmt: skip
+    other.logits[sentences.labels < 0] += torch.tensor([9.0, 0.0, -9.0])
+    recipe = c.Recipe(steps=3, batch_size=2)
+    assert c.distil(one, taught, recipe) == c.distil(two, other, recipe)
+
+
 def test_batches_go_through_everything_once(data):
     order = torch.cat(list(data.batches(3, torch.Generator().manual_seed(0))))
     assert sorted(order.tolist()) == [0, 1, 2, 3]
     both = data.joined(data.rows([2]).unlabelled())
-    assert len(both) == 5 and both.labels[-1] == c.IGNORED
+    assert len(both) == 5 and both.labels[-1] == c.UNKNOWN
     with pytest.raises(c.CompressionError, match="labels"):
         c.labelled_words(tiny_encoder("bert"), ["Dogs bark."], [[1]])
+
+
+@pytest.mark.parametrize("bits", range(1, 9))
+def test_codes_without_gaps(bits):
+    from bertology_utils.compression.quantise import pack, unpack
+
+    for count in (1, 7, 8, 100, 1001):
+        codes = np.random.default_rng(count).integers(0, 2**bits, size=count)
+        bytes_ = pack(codes, bits)
+        assert len(bytes_) == -(-count * bits // 8)
+        assert np.array_equal(unpack(bytes_, bits, count), codes)

@@ -9,7 +9,16 @@ reads back with equal outputs.
 """
 
 from .curvature import hessian_traces, rounding_cost, share_bits
-from .data import IGNORED, Labelled, Score, labelled, labelled_words, predictions, score
+from .data import (
+    IGNORED,
+    UNKNOWN,
+    Labelled,
+    Score,
+    labelled,
+    labelled_words,
+    predictions,
+    score,
+)
 from .distilling import (
     Copying,
     Lessons,
@@ -91,7 +100,8 @@ __all__ = [
     "Growth",
     "IGNORED", "Int8Linear", "Labelled", "Layer", "Lessons", "MaskedLosses", "PackedEmbedding",
     "PackedLinear", "PackedMatrix", "Recipe", "Recurrent", "Score", "Task", "Times", "Trace",
-    "TrimmedEmbedding", "accuracy", "apply_masks", "attention_growth", "best_share", "compact",
+    "TrimmedEmbedding",
+    "UNKNOWN", "accuracy", "apply_masks", "attention_growth", "best_share", "compact",
     "copied_layers", "cubic_share", "difference", "distil", "factorise_tokens",
     "falling_shares", "file_bytes", "fresh_layers", "gobo", "hessian_traces", "importance", "int8",
     "keep_heads", "keep_layers", "keep_units", "label_loss", "labelled", "labelled_words",

@@ -13,15 +13,17 @@ from ..encoder import Encoder, evaluating
 from ..words import Text, make_batch
 from .errors import CompressionError
 
-#: label of texts or pieces that are not asked about
+#: label of pieces that nobody is asked about
 IGNORED = -100
+#: label of texts and pieces that a teacher may be asked about, but whose answer is not known
+UNKNOWN = -1
 #: texts that are judged at a time
 AT_ONCE = 48
 
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """N texts with their labels; unlabelled texts carry :data:`IGNORED`.
+    """N texts with their labels, some of which may be :data:`UNKNOWN` or :data:`IGNORED`.
 
     Attributes:
         ids: [N, T] vocabulary numbers, padded on the right.
@@ -56,8 +58,9 @@ class Labelled:
         )  # fmt: skip
 
     def unlabelled(self) -> Labelled:
-        """The same texts without their labels."""
-        return replace(self, labels=torch.full_like(self.labels, IGNORED))
+        """The same texts without their labels, asked about all the same."""
+        asked = self.labels != IGNORED
+        return replace(self, labels=torch.where(asked, UNKNOWN, IGNORED))
 
     def joined(self, other: Labelled) -> Labelled:
         """These texts and then the others."""
@@ -159,7 +162,7 @@ def score(name: str, model: nn.Module, data: Labelled) -> Score:
     Raises:
         CompressionError: a text without a label.
     """
-    known = data.labels != IGNORED
+    known = data.labels >= 0
     right = (predictions(model, data) == data.labels) & known
     if known.ndim == 1:
         known, right = known[:, None], right[:, None]

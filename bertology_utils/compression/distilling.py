@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..encoder import evaluating
-from .data import AT_ONCE, Labelled
+from .data import AT_ONCE, IGNORED, Labelled
 from .errors import CompressionError
 from .model import Compact, Trace
 from .training import Loss, Recipe, train, trainable
@@ -23,7 +23,7 @@ class Lessons:
     """All that a teacher says about N texts, computed once.
 
     Attributes:
-        data: the texts; their labels are not used.
+        data: the texts; their labels only say which pieces are asked about, if pieces are.
         logits: [N, C] or [N, T, C].
         hidden: L + 1 tensors [N, T, D].
         patterns: L tensors [N, H, T, T].
@@ -248,8 +248,8 @@ def distil(
         logits = model(batch.ids, batch.mask) if seen is None else seen.logits
         told = taught.logits[numbers]
         if told.ndim == 3:
-            real = batch.mask.bool()
-            logits, told = logits[real], told[:, : batch.mask.shape[1]][real]
+            asked = batch.labels != IGNORED
+            logits, told = logits[asked], told[:, : batch.mask.shape[1]][asked]
         total = copying.scores * soft_target_loss(logits, told, copying.temperature)
         if seen is not None:
             total = total + inside_loss(seen, taught, numbers, batch.mask, copying, widen)

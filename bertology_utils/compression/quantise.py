@@ -58,15 +58,25 @@ class Int8Linear(nn.Module):
 
 
 def pack(codes: np.ndarray, bits: int) -> np.ndarray:
-    """Whole numbers below 2^bits as bytes without gaps."""
-    spread = (codes.reshape(-1, 1).astype(np.uint8) >> np.arange(bits, dtype=np.uint8)) & 1
-    return np.packbits(spread.astype(np.uint8).reshape(-1), bitorder="little")
+    """Whole numbers below 2^bits as bytes without gaps, the lowest bits first."""
+    # Eight codes fill `bits` bytes exactly, so eight at a time become one word.
+    eights = np.pad(codes.reshape(-1), (0, -codes.size % 8)).reshape(-1, 8).astype(np.uint64)
+    shifts = np.arange(8, dtype=np.uint64) * np.uint64(bits)
+    words = (eights << shifts).sum(1, dtype=np.uint64)
+    whole = words.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :bits]
+    return np.ascontiguousarray(whole).reshape(-1)[: -(-codes.size * bits // 8)]
 
 
 def unpack(packed: np.ndarray, bits: int, count: int) -> np.ndarray:
     """The inverse of :func:`pack`, uint8 [count]."""
-    spread = np.unpackbits(packed, count=count * bits, bitorder="little").reshape(count, bits)
-    return (spread << np.arange(bits, dtype=np.uint8)).sum(1).astype(np.uint8)
+    words = np.zeros((-(-count // 8), 8), dtype=np.uint8)
+    words[:, :bits] = np.pad(packed, (0, len(words) * bits - len(packed))).reshape(-1, bits)
+    numbers = words.view("<u8").reshape(-1)
+    mask = np.uint64(2**bits - 1)
+    codes = np.empty((len(words), 8), dtype=np.uint8)
+    for place in range(8):
+        codes[:, place] = (numbers >> np.uint64(place * bits)) & mask
+    return codes.reshape(-1)[:count]
 
 
 def group_size(columns: int) -> int:

@@ -15,6 +15,9 @@ from .tables import TrimmedEmbedding, low_rank
 
 #: numbers per head of a narrow student
 D_HEAD = 12
+#: spread of new weights, as a share of what keeps the size of a vector; layers that start near
+#: the identity can be stacked without warming up for long
+SPREAD = 0.25
 
 
 def _small_table(encoder: Encoder, keep: Iterable[int], width: int) -> TrimmedEmbedding:
@@ -57,7 +60,8 @@ def narrow_student(
     def linear(size_in: int, size_out: int) -> nn.Linear:
         made = nn.Linear(size_in, size_out)
         with torch.no_grad():
-            made.weight.copy_(torch.randn(size_out, size_in, generator=draw) / size_in**0.5)
+            drawn = torch.randn(size_out, size_in, generator=draw)
+            made.weight.copy_(SPREAD * drawn / size_in**0.5)
             made.bias.zero_()
         return made
 

@@ -53,8 +53,9 @@ class Recipe:
 def label_loss(model: nn.Module, batch: Labelled, _numbers: Tensor) -> Tensor:
     """Cross-entropy with the labels, in nats."""
     logits = model(batch.ids, batch.mask)
+    labels = torch.where(batch.labels < 0, IGNORED, batch.labels)
     return nn.functional.cross_entropy(
-        logits.flatten(0, -2), batch.labels.flatten(), ignore_index=IGNORED
+        logits.flatten(0, -2), labels.flatten(), ignore_index=IGNORED
     )
 
 

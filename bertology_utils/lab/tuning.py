@@ -45,7 +45,8 @@ def fresh_weights(runs: Sequence[LabRun], *, draw: int = 0) -> net.Weights:
     config = runs[0].config
     return net.initial_weights(
         [9000 + 100 * draw + run.config.seed for run in runs],
-        order=config.order, width=config.width, vocabulary=len(vocabulary()), length=PAIR_LENGTH, classes=2,
+        order=config.order, width=config.width, vocabulary=len(vocabulary()),
+        length=PAIR_LENGTH, classes=2,
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch.nn.functional import embedding
 
 from ..geometry import StaticVectors, TooFewError
 
@@ -88,8 +89,9 @@ def skip_gram(
                 len(words), (len(part), NEGATIVES), generator=generator
             )  # tokens, so that frequent words come up more often
             tokens = torch.cat([neighbour[:, None], others], 1)
-            seen = context[token_type[tokens]] if teacher is None else fixed[tokens]
-            scores = torch.einsum("bd,bnd->bn", own[token_type[centre]], seen)
+            # embedding() has a faster gradient than indexing.
+            seen = embedding(token_type[tokens], context) if teacher is None else fixed[tokens]
+            scores = (seen @ embedding(token_type[centre], own)[:, :, None])[..., 0]
             sign = torch.ones(1 + NEGATIVES)
             sign[1:] = -1
             loss = -torch.nn.functional.logsigmoid(scores * sign).sum(1).mean()

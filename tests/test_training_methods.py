@@ -194,3 +194,24 @@ def test_the_picker_learns_a_planted_direction():
     products[np.arange(120), answers, 5] += 4
     told = outside._fit_picker(products[:80], answers[:80], products[80:])
     assert (told == answers[80:]).mean() > 0.9
+
+
+# -- on the embedded model -----------------------------------------------------------------------
+
+
+def test_names_and_rare_words_on_the_embedded_model():
+    from bertology_utils.encoder import load_encoder
+    from bertology_utils.training import names
+
+    model = load_encoder("bertology-mini-uncased")
+    rare = names.rare_words(model, n_contexts=2)
+    assert set(rare.by_contexts) == {1, 2}
+    assert rare.difference.value == pytest.approx(rare.contexts - rare.pieces)
+    mapped = names.mapped_names(model, "continent", ["language", "currency"])
+    sizes = [len(model.tokenizer(f" {n.lower()}", add_special_tokens=False)["input_ids"])
+             for n in mapped.names]  # fmt: skip
+    assert min(sizes) > 1 and mapped.n_fit >= 10
+    assert mapped.difference.value == pytest.approx(mapped.mapped - mapped.pieces)
+    made = little.augmentation(model, draws=2, copies=2)
+    assert all(new != old for _, old, new in made.examples)
+    assert set(made.accuracy) == {"without", "with", "repeated"}

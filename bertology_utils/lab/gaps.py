@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from .config import LabConfig
-from .language import MASK, PAD, SPECIAL, UNK, Text
+from .language import MASK, SPECIAL, UNK, Text
 
-#: what a token's place in the choice is multiplied with is drawn once per row and round
+#: the key of pieces that are never hidden
 _NEVER = np.inf
 
 
@@ -74,25 +74,3 @@ def make_gaps(
 
 def _fates(rng: np.random.Generator, shape, vocabulary: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.random(shape), rng.integers(len(SPECIAL), vocabulary, shape)
-
-
-def padded(chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Flat places [M, K] of the chosen pieces of [M, B, T], and their weights.
-
-    K is the largest number of any member; missing places point at 0 with weight 0. Weights of a
-    member sum to 1.
-    """
-    flat = [np.flatnonzero(own) for own in chosen]
-    most = max(1, *(len(own) for own in flat))
-    places = np.zeros((len(flat), most), dtype=int)
-    weights = np.zeros((len(flat), most), dtype=np.float32)
-    for row, weight, own in zip(places, weights, flat, strict=True):
-        row[: len(own)] = own
-        weight[: len(own)] = 1 / max(1, len(own))
-    return places, weights
-
-
-def unpadded(ids: np.ndarray) -> np.ndarray:
-    """Ids without the columns that are padding in every row."""
-    used = np.flatnonzero((ids != PAD).any(axis=tuple(range(ids.ndim - 1))))
-    return ids[..., : used[-1] + 1]

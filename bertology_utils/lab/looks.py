@@ -91,8 +91,8 @@ class Looks:
 
     def _heads(self, weights, order) -> dict[str, list[float]]:
         """Best head of each relation: share of words whose most attended word is their governor,
-        or the other way round; chosen and scored on the same sentences, hence a lower bound of
-        nothing: read it beside the look at step 0, which is as lucky."""
+        or the other way round. Chosen and scored on the same sentences: the look at step 0, on
+        random weights, is as lucky and is what to compare with."""
         patterns: list[torch.Tensor] = []
         ids = torch.from_numpy(self.trees).expand(len(self.configs), -1, -1)
         net.forward(weights, ids, order=order, heads=self.shape.heads, patterns=patterns)

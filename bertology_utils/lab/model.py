@@ -136,7 +136,7 @@ def class_logits(weights: Weights, x: Tensor, batch: int) -> Tensor:
 
 
 def replaced_logits(weights: Weights, x: Tensor) -> Tensor:
-    """How likely each piece has been replaced: [M, N, D] -> [M, N] (uses the last class row)."""
+    """Logits that each piece has been replaced, [M, N, D] -> [M, N], from the first class."""
     return linear(weights, "classes", F.gelu(linear(weights, "pooler", x)))[..., 0]
 
 

@@ -15,7 +15,7 @@ from . import model as net
 from .config import ConfigError, LabConfig
 from .documents import CLASSES, fact_corpus, sentence_pairs
 from .gaps import make_gaps
-from .language import PAIR_LENGTH, Text, frequencies, plain, training_sentences, vocabulary
+from .language import MASK, PAIR_LENGTH, Text, frequencies, plain, training_sentences, vocabulary
 from .looks import Looks
 from .runs import LabRun
 
@@ -143,7 +143,7 @@ class _Family:
         target = (fake != gold.flatten(1)).float()
         x = net.forward(self.weights, fake.view(gold.shape), order=self.order,
                         heads=self.shape.heads)  # fmt: skip
-        free = (gold.flatten(1) > 4).float()
+        free = (gold.flatten(1) > MASK).float()
         found = F.binary_cross_entropy_with_logits(
             net.replaced_logits(self.weights, x), target, reduction="none"
         )

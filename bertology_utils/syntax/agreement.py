@@ -23,7 +23,8 @@ from ..resampling import Estimate, percentile_interval, resampled_means
 from ..stimuli import MASK, CategoryItem, category_completions, minimal_pairs
 from ..stimuli.trees import join_words
 
-#: Constructions with no noun between subject and verb, as Marvin and Linzen 2018 name them.
+#: Local and coordinated constructions, as Marvin and Linzen 2018 name them. Only in the long
+#: coordination does a noun stand between; there the first verb shows the number.
 NEAR: Mapping[str, str] = {
     "simple": "agreement_simple",
     "sentential complement": "agreement_complement",

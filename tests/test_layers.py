@@ -307,7 +307,7 @@ def edge_task(where: int, *, depth: int = 3, n: int = 400, pairs: bool = False, 
         spans = tuple(((2 * i, 2 * i + 1), (2 * i + 1, 2 * i + 2)) for i in range(n))
     groups = tuple(i // 2 for i in range(n))
     split = probes.group_split(groups, test=0.3)
-    return edges.EdgeTask(name, features, spans, tuple(labels.tolist()), groups, split)
+    return edges.EdgeTask(name, features, features, spans, tuple(labels.tolist()), groups, split)
 
 
 def test_pooling_is_the_mean_of_the_span():
@@ -315,7 +315,32 @@ def test_pooling_is_the_mean_of_the_span():
     assert task.pooled()[:, 7] == pytest.approx(task.features[:, 14:16].mean(1), abs=1e-5)
     both = edge_task(1, n=40, pairs=True)
     assert both.sides == 2
-    assert both.pooled()[:, 7, 6:] == pytest.approx(both.features[:, 15], abs=1e-5)
+    first, second, product = np.split(both.pooled()[:, 7], 3, axis=1)
+    assert second == pytest.approx(both.features[:, 15], abs=1e-5)
+    assert product == pytest.approx(first * second)
+    assert both.pooled().shape[2] == 18
+
+
+def test_limiting_a_task_keeps_labels_with_their_spans():
+    task = edge_task(1, n=200)
+    small = task.limited(20, 0)
+    assert [len(part) for part in (small.split.train, small.split.dev)] == [20, 10]
+    assert len(small.split.test) == len(task.split.test)
+    label = dict(zip(task.spans, task.labels, strict=True))
+    assert [label[span] for span in small.spans] == list(small.labels)
+    tested = {task.spans[i] for i in task.split.test}
+    assert {small.spans[i] for i in small.split.test} == tested
+
+
+def test_vectors_of_some_sentences():
+    encoder = tiny_encoder("bert")
+    bank = list(stimuli.treebank(8, seed=1, max_words=8))
+    vectors = syntax.treebank_vectors(encoder, bank)
+    part = layers.vectors_of(vectors, [5, 2])
+    assert np.array_equal(part.of(0), vectors.of(5)) and np.array_equal(part.of(1), vectors.of(2))
+    assert np.array_equal(part.first[:, 1], vectors.first[:, 2])
+    with pytest.raises(IndexError, match="outside"):
+        layers.vectors_of(vectors, [8])
 
 
 @pytest.mark.parametrize("pairs", [False, True])

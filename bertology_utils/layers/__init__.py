@@ -31,7 +31,7 @@ from .edges import (
 )
 from .input import InputSum, input_sum
 from .lens import lens_guesses
-from .position import position_fit, word_table
+from .position import position_fit, vectors_of, word_table
 from .rollback import RollBack, roll_back, roll_back_curve, upper_minus_lower_loss
 from .sentences import (
     SentenceTask,
@@ -95,5 +95,6 @@ __all__ = [
     "thirds",
     "upper_minus_lower",
     "upper_minus_lower_loss",
+    "vectors_of",
     "word_table",
 ]

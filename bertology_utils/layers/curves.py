@@ -14,7 +14,7 @@ import numpy as np
 from ..geometry import LayerScores
 from ..probes import ProbeResult, Split, probe_layers
 from ..resampling import Estimate, percentile_interval
-from ..semantics.probing import paired
+from ..semantics.probing import components
 from ..syntax import LayerScores as SentenceScores
 
 
@@ -74,8 +74,8 @@ def cross_probe(
 ) -> LayerScores:
     """Ridge probes in cross-validation over whole groups, so that every item is tested once.
 
-    Each side of the features is reduced to ``width`` principal components of the training part;
-    two sides a, b become [a, b, a * b].
+    Where there are two sides a, b, each is reduced to its first ``width`` principal components
+    (found on all rows: they need no labels), and the probe gets [a, b, a * b].
 
     Args:
         features: [S, N, D * sides].
@@ -85,12 +85,19 @@ def cross_probe(
         model: name for the result.
 
     Raises:
-        ValueError: fewer groups than folds, or fewer than three folds (one develops, one tests).
+        ValueError: fewer groups than folds, or fewer than three folds (one develops, one tests);
+            neither one side nor two.
     """
+    if sides not in (1, 2):
+        raise ValueError(f"{sides} sides; one or two are handled")
     codes = _codes(groups)
     if not 3 <= folds <= codes.max() + 1:
         raise ValueError(f"{folds} folds of {codes.max() + 1} groups; need 3 folds or more")
     part = np.random.default_rng(seed).permutation(codes.max() + 1)[codes] % folds
+    if sides == 2:
+        every = np.arange(len(codes))
+        a, b = (components(side, every, width) for side in np.split(features, 2, axis=2))
+        features = np.concatenate([a, b, a * b], axis=2)
     right = np.zeros((features.shape[0], len(codes)))
     usual = 0.0
     for fold in range(folds):
@@ -99,8 +106,7 @@ def cross_probe(
             np.flatnonzero((part != fold) & (part != dev)), np.flatnonzero(part == dev),
             np.flatnonzero(part == fold), seed,
         )  # fmt: skip
-        made = paired(features, sides, split, width)
-        found = probe_layers(made, labels, split, kind="ridge", seed=seed, model=model)
+        found = probe_layers(features, labels, split, kind="ridge", seed=seed, model=model)
         right[:, split.test] = np.stack([result.correct for result in found])
         usual += found[0].majority * len(split.test) / len(codes)
     sums = np.stack([np.bincount(codes, weights=layer) for layer in right], axis=1)

@@ -20,7 +20,7 @@ from ..limits import labelled_spans
 from ..probes import EdgeResult, Split, edge_probe, expected_layer, probe_layers
 from ..resampling import Estimate, percentile_interval, rank_correlation
 from ..semantics import SpanTask, coreference_task, held_out_subjects, relation_task
-from ..semantics.probing import paired, task_split
+from ..semantics.probing import components, task_split
 from ..stimuli import Sentence, coreference
 from ..syntax import TreebankVectors
 from ..words import WordList
@@ -50,6 +50,7 @@ class EdgeTask:
     Attributes:
         name: a key of :data:`PUBLISHED`.
         features: [S, N, D] word vectors.
+        reduced: [S, N, W] their first principal components.
         spans: E spans of rows, or pairs of them.
         labels: [E]; groups: [E] sentence of each.
         split: over the E examples.
@@ -57,6 +58,7 @@ class EdgeTask:
 
     name: str
     features: np.ndarray
+    reduced: np.ndarray
     spans: tuple
     labels: tuple[Hashable, ...]
     groups: tuple[int, ...]
@@ -68,18 +70,43 @@ class EdgeTask:
         return 2 if isinstance(self.spans[0][0], tuple) else 1
 
     def pooled(self) -> np.ndarray:
-        """[S, E, D * sides] mean vector of every span, two side by side."""
-        totals = np.concatenate(
-            [np.zeros_like(self.features[:, :1]), np.cumsum(self.features, axis=1, dtype=float)],
-            axis=1,
-        )
-        pairs = self.spans if self.sides == 2 else [(span,) for span in self.spans]
-        out = []
-        for side in range(self.sides):
-            ends = np.array([pair[side] for pair in pairs])
-            size = (ends[:, 1] - ends[:, 0])[:, None]
-            out.append(((totals[:, ends[:, 1]] - totals[:, ends[:, 0]]) / size).astype(np.float32))
-        return np.concatenate(out, axis=2)
+        """What a linear probe of one layer gets: [S, E, D] the mean vector of a span; of two spans,
+        [S, E, 3 * W] both means in principal components and their product, since a linear probe
+        could not compare them otherwise."""
+        if self.sides == 1:
+            return _means(self.features, self.spans)
+        first, second = (_means(self.reduced, [pair[side] for pair in self.spans])
+                         for side in (0, 1))  # fmt: skip
+        return np.concatenate([first, second, first * second], axis=2)
+
+    def limited(self, most: int, seed: int) -> EdgeTask:
+        """At most ``most`` training and half as many development examples, drawn at random."""
+        draw = np.random.default_rng(seed)
+        parts = [
+            np.sort(draw.permutation(part)[:size])
+            for part, size in (
+                (self.split.train, most), (self.split.dev, most // 2), (self.split.test, None)
+            )
+        ]  # fmt: skip
+        kept = np.sort(np.concatenate(parts))
+        split = Split(*(np.searchsorted(kept, part) for part in parts), self.split.seed)
+        columns = (self.spans, self.labels, self.groups)
+        spans, labels, groups = (tuple(column[i] for i in kept) for column in columns)
+        return replace(self, spans=spans, labels=labels, groups=groups, split=split)
+
+
+def _means(features: np.ndarray, spans: Sequence[tuple[int, int]]) -> np.ndarray:
+    ends = np.array(spans)
+    total = np.zeros((len(features), len(ends), features.shape[2]), dtype=np.float32)
+    size = ends[:, 1] - ends[:, 0]
+    for step in range(int(size.max())):
+        inside = size > step
+        total[:, inside] += features[:, ends[inside, 0] + step]
+    return total / size[:, None]
+
+
+#: principal components that stand for a word where two words are compared
+WIDTH = 64
 
 
 def edge_tasks(
@@ -107,24 +134,21 @@ def edge_tasks(
         seed: of the sentences of the last two, and of that draw.
     """
     tasks = []
+    known = np.flatnonzero(np.isin(vectors.sentence, split.train))
+    reduced = components(vectors.words, known, WIDTH)
     for name in list(PUBLISHED)[:5]:
         found = labelled_spans(sentences, name)
-        part = found.split(split)
         tasks.append(
-            EdgeTask(name, vectors.words, found.spans, found.labels, found.groups, part)
-        )
+            EdgeTask(name, vectors.words, reduced, found.spans, found.labels, found.groups,
+                     found.split(split))
+        )  # fmt: skip
     people = coreference(n + n // 2, seed)
     for name, task in (
         ("coreference", coreference_task(people[:n], people[n:])),
         ("relations", relation_task(*held_out_subjects(max(2, n // 6)))),
     ):
         tasks.append(_from_spans(name, encoder, task, seed))
-    return [replace(task, split=_at_most(task.split, most, seed)) for task in tasks]
-
-
-def _at_most(split: Split, most: int, seed: int) -> Split:
-    drawn = np.random.default_rng(seed).permutation(len(split.train))[:most]
-    return Split(split.train[np.sort(drawn)], split.dev, split.test, split.seed)
+    return [task.limited(most, seed) for task in tasks]
 
 
 def _from_spans(name: str, encoder: Encoder, task: SpanTask, seed: int) -> EdgeTask:
@@ -134,10 +158,13 @@ def _from_spans(name: str, encoder: Encoder, task: SpanTask, seed: int) -> EdgeT
         tuple((int(start[owner]) + a, int(start[owner]) + b) for a, b in both)
         for owner, both in zip(task.sentence_of, task.spans, strict=True)
     )
+    split = task_split(task, dev=0.2, seed=seed)
+    owners = np.unique([task.sentence_of[i] for i in split.train])
+    states = found.arrays["hidden_states"]
+    known = np.flatnonzero(np.isin(found.text_index, owners))
     return EdgeTask(
-        name, found.arrays["hidden_states"], spans, task.labels, task.sentence_of,
-        task_split(task, dev=0.2, seed=seed),
-    )  # fmt: skip
+        name, states, components(states, known, WIDTH), spans, task.labels, task.sentence_of, split
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,12 +293,8 @@ def read_three_ways(
         raise ValueError("needs one seed or more")
     owners = [task.groups[i] for i in task.split.test]
     seed = seeds[0]
-    features = task.pooled()
-    if task.sides == 2:
-        # A linear probe cannot compare two spans unless their product is there.
-        features = paired(features, 2, task.split, 64)
     single = scores_of(
-        probe_layers(features, task.labels, task.split, kind="ridge", seed=seed, model=model),
+        probe_layers(task.pooled(), task.labels, task.split, kind="ridge", seed=seed, model=model),
         owners, seed,
     )  # fmt: skip
     runs = tuple(

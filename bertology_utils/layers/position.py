@@ -65,3 +65,19 @@ def _within(values: np.ndarray, group: np.ndarray) -> np.ndarray:
     counts = np.bincount(group)
     means = np.stack([np.bincount(group, weights=row) / counts for row in values])
     return values - means[:, group]
+
+
+def vectors_of(vectors: TreebankVectors, sentences: Sequence[int]) -> TreebankVectors:
+    """The vectors of some sentences, numbered anew in the given order.
+
+    Raises:
+        IndexError: no such sentence.
+    """
+    starts = np.concatenate([[0], np.cumsum(vectors.lengths)])
+    if not all(0 <= i < len(starts) - 1 for i in sentences):
+        raise IndexError(f"sentences outside 0..{len(starts) - 2}")
+    rows = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in sentences])
+    owner = np.repeat(np.arange(len(sentences)), vectors.lengths[list(sentences)])
+    return TreebankVectors(
+        vectors.words[:, rows], vectors.first[:, list(sentences)], owner, vectors.model
+    )

@@ -203,12 +203,12 @@ def probe_sentences(
 def order_of_sentences(encoder: Encoder, *, seed: int = 0) -> LayerScores:
     """Do two neighbouring sentences of a short text stand in their order, or exchanged?
 
-    Both orders of every pair are there, in cross-validation over texts, so that only how the two
-    hang together can tell. Stands for the exchanged clauses of Conneau et al. 2018.
+    Texts are cut into pairs; both orders of every pair are there, in cross-validation over texts,
+    so that only how the two hang together can tell. Stands for the exchanged clauses of Conneau et al. 2018.
     """
     texts, labels, groups = [], [], []
     for number, passage in enumerate(passages()):
-        for first, second in zip(passage.sentences, passage.sentences[1:], strict=False):
+        for first, second in zip(passage.sentences[::2], passage.sentences[1::2], strict=False):
             texts += [f"{first} {second}", f"{second} {first}"]
             labels += ["in order", "exchanged"]
             groups += [number, number]

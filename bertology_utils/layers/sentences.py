@@ -204,7 +204,8 @@ def order_of_sentences(encoder: Encoder, *, seed: int = 0) -> LayerScores:
     """Do two neighbouring sentences of a short text stand in their order, or exchanged?
 
     Texts are cut into pairs; both orders of every pair are there, in cross-validation over texts,
-    so that only how the two hang together can tell. Stands for the exchanged clauses of Conneau et al. 2018.
+    so that only how the two hang together can tell. Stands for the exchanged clauses of
+    Conneau et al. 2018.
     """
     texts, labels, groups = [], [], []
     for number, passage in enumerate(passages()):

@@ -271,6 +271,15 @@ def test_finished_runs_are_not_repeated(tmp_path, monkeypatch):
     assert again[0].losses == first[0].losses == again[3].losses
 
 
+def test_a_study_trains_what_is_asked_for(tmp_path):
+    runs = lab.Study(Grid(tmp_path), {"one": TINY, "wide": TINY.but(width=32)}, seeds=2)
+    assert list(runs) == ["one", "wide"] and not list(tmp_path.glob("*.json"))
+    assert [run.config.seed for run in runs["one"]] == [0, 1]
+    assert len(list(tmp_path.glob("*.json"))) == 2
+    with pytest.raises(KeyError, match="deep"):
+        runs["deep"]
+
+
 COMMAND = """
 import sys
 from bertology_utils.lab import Grid, LabConfig

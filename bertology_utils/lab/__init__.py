@@ -12,7 +12,7 @@ A run is fixed by its :class:`LabConfig`; equal settings give equal curves.
 from .compare import curve, finals, gain, over_seeds, paired
 from .config import ConfigError, LabConfig
 from .depth import similarity_to_input
-from .grid import Grid, families
+from .grid import Grid, Study, families
 from .language import agreement_pairs, held_out_sentences, training_sentences, vocabulary
 from .plan import plan
 from .probing import probe_accuracy
@@ -36,6 +36,7 @@ __all__ = [
     "LabConfig",
     "LabRun",
     "RunFileError",
+    "Study",
     "Tuned",
     "agreement_pairs",
     "at_rare_words",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from .config import LabConfig
@@ -70,3 +70,27 @@ def families(configs: Iterable[LabConfig]) -> Iterator[list[LabConfig]]:
     for group in groups.values():
         for start in range(0, len(group), SIDE_BY_SIDE):
             yield group[start : start + SIDE_BY_SIDE]
+
+
+class Study(Mapping[str, list[LabRun]]):
+    """Named runs with several seeds each, trained when they are first asked for.
+
+    >>> runs = Study(grid, plan(), seeds=3)
+    >>> runs["base"]      # three runs; the second time, the same ones
+    """
+
+    def __init__(self, grid: Grid, named: Mapping[str, LabConfig], *, seeds: int) -> None:
+        if seeds < 1:
+            raise ValueError(f"seeds is {seeds}, must be at least 1")
+        self.grid, self.named, self.seeds = grid, dict(named), seeds
+
+    def __getitem__(self, name: str) -> list[LabRun]:
+        if name not in self.named:
+            raise KeyError(f"no run {name!r}; there are: {', '.join(self.named)}")
+        return self.grid.run(self.named[name].seeds(self.seeds))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.named)
+
+    def __len__(self) -> int:
+        return len(self.named)

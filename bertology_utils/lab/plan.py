@@ -5,7 +5,7 @@ from __future__ import annotations
 from .config import LabConfig
 
 
-def plan(steps: int = 150) -> dict[str, LabConfig]:
+def plan(steps: int = 120) -> dict[str, LabConfig]:
     """Name -> run. ``steps`` scales all of them.
 
     Runs that are compared read equally many sentences, but for those "stacked", which spend as
@@ -44,5 +44,5 @@ def plan(steps: int = 150) -> dict[str, LabConfig]:
         "pairs, next": pairs.but(sentence_task="next"),
         "facts, pieces hidden": facts,
         "facts, names hidden": facts.but(unit="whole"),
-        "long": base.but(steps=6 * steps),
+        "long": base.but(steps=7 * steps),
     }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import shutil
+import zipfile
 from functools import cache
 from pathlib import Path
 
@@ -138,6 +141,43 @@ def test_a_leak_is_found(tmp_path, built):
     notebook.cells.append(nbformat.v4.new_markdown_cell("see: " + line))
     (tmp_path / "x.ipynb").write_text(nbformat.writes(notebook), encoding="utf-8")
     assert assignments.leaks(master, tmp_path)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_students_own_checks_work(built, tmp_path, monkeypatch, capsys, name):
+    result, assignment, given = built(name)
+    # The student may have given the file another name, and other notebooks may lie beside it.
+    shutil.copy(result.student, tmp_path / "mine.ipynb")
+    (tmp_path / "other.ipynb").write_text(nbformat.writes(nbformat.v4.new_notebook()))
+    monkeypatch.chdir(tmp_path)
+    notebook = nbformat.read(result.student, as_version=4)
+    (setup,) = (c for c in notebook.cells if SETUP_TAG in c.metadata.get("tags", ()))
+    names = with_code(given, setup.source, *answers(result.student))
+    for question in assignment.questions:
+        assert not names["grader"].check(question.name, names).passed_all
+    names = with_code(names, *answers(result.autograder))
+    for question in assignment.questions:
+        assert names["grader"].check(question.name, names).passed_all
+
+
+def test_the_set_up_cell_says_what_is_missing(built, tmp_path, monkeypatch):
+    result, _, _ = built(NAMES[0])
+    monkeypatch.chdir(tmp_path)
+    notebook = nbformat.read(result.student, as_version=4)
+    (setup,) = (c for c in notebook.cells if SETUP_TAG in c.metadata.get("tags", ()))
+    with pytest.raises(FileNotFoundError, match="has to lie in the current folder"):
+        with_code({}, setup.source)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(FileNotFoundError, match="put bertology_utils"):
+        with_code({}, setup.source)
+
+
+def test_the_wheel_holds_the_package_and_its_model(tmp_path):
+    wheel = assignments.build_wheel(tmp_path)
+    names = zipfile.ZipFile(wheel).namelist()
+    assert any(name.endswith("model.safetensors") for name in names)
+    assert not any(name.startswith(("assignments/", "tools/", "tests/")) for name in names)
+    assert [path.name for path in tmp_path.iterdir()] == [wheel.name]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -19,6 +19,7 @@ import pytest
 
 from tools import assignments
 from tools.grading import Limits, ScoresError, codec, grade_folder, load_assignment
+from tools.grading.assignment import SETUP_TAG
 from tools.grading.judge import given_names, judge
 from tools.grading.sandbox import Ended, Worker, _namespaces, isolation_layers
 from tools.grading.scores import columns_of
@@ -160,8 +161,10 @@ SHORTEST = "def longest(texts):\n    return min(texts, key=len)"
 
 def notebook(*cells: str) -> str:
     given = "import math\n\nwords = ['one', 'two']"
-    setup = "import otter\n\ngrader = otter.Notebook('99_tiny.ipynb')"
-    made = [nbformat.v4.new_code_cell(cell) for cell in (setup, given, *cells)]
+    made = [nbformat.v4.new_code_cell(cell) for cell in ("import otter", given, *cells)]
+    setup = nbformat.v4.new_code_cell("raise OSError('not run while grading')")
+    setup.metadata["tags"] = [SETUP_TAG]
+    made.insert(0, setup)
     made.append(nbformat.v4.new_code_cell('grader.check("q1")'))
     return nbformat.writes(nbformat.v4.new_notebook(cells=made))
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .assignment import Assignment
+from .assignment import SETUP_TAG, Assignment
 from .judge import Verdict, given_names, judge
 from .sandbox import ROOT, Limits, isolation_layers
 
@@ -122,7 +122,7 @@ def submissions(folder: Path) -> list[Path]:
 
 
 def code_cells(path: Path) -> list[str]:
-    """Sources of the code cells of a notebook that somebody else wrote.
+    """Sources of the code cells of a notebook that somebody else wrote, without the set-up cell.
 
     Raises:
         ScoresError: not a notebook, or an unreasonably large one.
@@ -132,9 +132,13 @@ def code_cells(path: Path) -> list[str]:
     try:
         notebook = json.loads(path.read_bytes())
         cells = notebook["cells"]
-        sources = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
-        return ["".join(source) for source in sources]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        return [
+            "".join(cell["source"])
+            for cell in cells
+            if cell["cell_type"] == "code"
+            and SETUP_TAG not in cell.get("metadata", {}).get("tags", ())
+        ]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ScoresError(f"not a notebook ({type(error).__name__})") from None
 
 

@@ -12,7 +12,8 @@ from bertology_utils.cloze import fill_mask
 from bertology_utils.encoder import LayerIndexError, MissingHeadError, evaluating
 from bertology_utils.geometry import LayerScores
 from bertology_utils.heads import TunedEncoder
-from bertology_utils.layers import edges
+from bertology_utils.layers import curves, edges, tasks
+from bertology_utils.stimuli.commonsense import triples
 from bertology_utils.words import make_batch
 
 
@@ -446,6 +447,18 @@ def test_word_labels_reviews_and_relations_give_curves(banks):
         assert curve.n_layers == encoder.n_layers + 1
         assert ((curve.values >= 0) & (curve.values <= 1)).all()
     assert curves["parts of speech"].n == 60
+
+
+def test_exchanged_tails_stay_in_relation_and_fold():
+    found = triples()
+    tails, relations = [t.tail for t in found], [t.relation for t in found]
+    made = tasks._exchanged(tails, relations, 0)
+    fold = curves.folds_of(tails)
+    places = list(zip(relations, fold.tolist(), strict=True))
+    for place in set(places):
+        rows = [i for i, p in enumerate(places) if p == place]
+        assert sorted(made[i] for i in rows) == sorted(tails[i] for i in rows)
+    assert np.mean([a != b for a, b in zip(made, tails, strict=True)]) > 0.8
 
 
 def test_edge_tasks_keep_sentences_apart(banks):

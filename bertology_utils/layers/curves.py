@@ -90,10 +90,7 @@ def cross_probe(
     """
     if sides not in (1, 2):
         raise ValueError(f"{sides} sides; one or two are handled")
-    codes = _codes(groups)
-    if not 3 <= folds <= codes.max() + 1:
-        raise ValueError(f"{folds} folds of {codes.max() + 1} groups; need 3 folds or more")
-    part = np.random.default_rng(seed).permutation(codes.max() + 1)[codes] % folds
+    codes, part = _codes(groups), folds_of(groups, folds, seed)
     if sides == 2:
         every = np.arange(len(codes))
         a, b = (components(side, every, width) for side in np.split(features, 2, axis=2))
@@ -114,6 +111,18 @@ def cross_probe(
         "probe accuracy", "share", sums, np.bincount(codes), model, seed,
         {"majority": np.full(len(right), usual)},
     )  # fmt: skip
+
+
+def folds_of(groups: Sequence[Hashable], folds: int = 4, seed: int = 0) -> np.ndarray:
+    """[N] the fold of every item; groups stay whole.
+
+    Raises:
+        ValueError: fewer than three folds, or fewer groups than folds.
+    """
+    codes = _codes(groups)
+    if not 3 <= folds <= codes.max() + 1:
+        raise ValueError(f"{folds} folds of {codes.max() + 1} groups; need 3 folds or more")
+    return np.random.default_rng(seed).permutation(codes.max() + 1)[codes] % folds
 
 
 def peak(curve: LayerScores) -> Estimate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from ..stimuli import Sentence, minimal_pairs, sentiment
 from ..stimuli.commonsense import triples
 from ..syntax import TreebankVectors, word_labels
 from ..words import WordList
-from .curves import cross_probe, scores_of
+from .curves import cross_probe, folds_of, scores_of
 
 
 def probe_word_labels(
@@ -116,11 +117,13 @@ def commonsense_relations(
     """Which everyday relation holds between two words named side by side, "a knife, cut"?
 
     In cross-validation over second words, so that none of them is on both sides. With
-    ``corrupted``, each pair is broken: its second word comes from another pair of the same
-    relation. What is then still read off is what kinds of words a relation takes.
+    ``corrupted``, pairs of one relation and one fold exchange their second words: the same words
+    are learnt from and tested, and only what belongs together is torn apart. What is then still
+    read off is what kinds of words a relation takes.
     """
     found = triples(seed)
-    tails = [t.corrupted if corrupted else t.tail for t in found]
+    own = [t.tail for t in found]
+    tails = _exchanged(own, [t.relation for t in found], seed) if corrupted else own
     firsts = [t.head.split() for t in found]
     seconds = [tail.split() for tail in tails]
     texts = [
@@ -139,8 +142,24 @@ def commonsense_relations(
             rows[index] = np.concatenate(means, axis=1)
     features = np.stack([row for row in rows if row is not None], axis=1)
     return cross_probe(
-        features, [t.relation for t in found], tails, sides=2, seed=seed, model=encoder.name
+        features, [t.relation for t in found], own, sides=2, seed=seed, model=encoder.name
     )
+
+
+def _exchanged(tails: Sequence[str], relations: Sequence[str], seed: int) -> list[str]:
+    """Tails handed on inside each relation and fold of :func:`cross_probe`."""
+    fold, made = folds_of(tails, seed=seed), list(tails)
+    places: dict[tuple[str, int], list[int]] = {}
+    for i, relation in enumerate(relations):
+        places.setdefault((relation, int(fold[i])), []).append(i)
+    for rows in places.values():
+        rows.sort(key=lambda i: tails[i])
+        # Equal tails stand together; a shift by the longest run of them changes every one, unless
+        # one tail has more than half of the rows.
+        shift = max(Counter(tails[i] for i in rows).values())
+        for k, i in enumerate(rows):
+            made[i] = tails[rows[(k + shift) % len(rows)]]
+    return made
 
 
 def review_sentiment(encoder: Encoder, n: int = 160, *, seed: int = 0) -> LayerScores:

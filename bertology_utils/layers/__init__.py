@@ -19,6 +19,7 @@ from .curves import (
 )
 from .edges import (
     PUBLISHED,
+    PUBLISHED_DIVERGENCE,
     SYNTACTIC,
     Corrections,
     EdgeTask,
@@ -53,6 +54,7 @@ from .tasks import (
 
 __all__ = [
     "PUBLISHED",
+    "PUBLISHED_DIVERGENCE",
     "SYNTACTIC",
     "Corrections",
     "EdgeTask",

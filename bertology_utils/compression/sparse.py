@@ -226,8 +226,7 @@ def reweighted_pruning(
         count += 1
         with torch.no_grad():
             for name, linear in maps.items():
-                size = (linear.weight.abs() - push[name]).clamp_min(0)
-                linear.weight.copy_(size * linear.weight.sign())
+                linear.weight.sub_(linear.weight.clamp(-push[name], push[name]))
 
     train(made, data, recipe, loss=loss, after_step=shrink)
     apply_masks(made, top_masks(magnitudes(made), share))

@@ -38,7 +38,7 @@ class Task:
 
 def review_task(
     encoder: Encoder, *, labelled_texts: int = 64, unlabelled_texts: int = 320,
-    validation_texts: int = 100, test_texts: int = 300, seed: int = 11,
+    validation_texts: int = 100, test_texts: int = 240, seed: int = 11,
 ) -> Task:  # fmt: skip
     """Is a review positive? Half of the reviews name both sides, and the last clause decides.
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import shutil
 import zipfile
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -57,6 +59,16 @@ def with_code(given: dict, *sources: str) -> dict:
     return names
 
 
+@contextmanager
+def unharmed(encoder):
+    """Some mistakes leave the model changed, which all tests here share."""
+    whole = {name: value.clone() for name, value in encoder.model.state_dict().items()}
+    try:
+        yield
+    finally:
+        encoder.model.load_state_dict(whole)
+
+
 def wrong_solutions() -> list:
     found = []
     for path in sorted(WRONG.glob("*.yml")):
@@ -89,7 +101,8 @@ def test_a_typical_mistake_loses_points_and_is_named(built, name, entry):
     result, assignment, given = built(name)
     (question,) = (q for q in assignment.questions if q.name == entry["question"])
     names = with_code(given, *answers(result.autograder), entry["code"])
-    failures = [found for test in question.tests if (found := failure_of(test, names))]
+    with unharmed(given["encoder"]):
+        failures = [found for test in question.tests if (found := failure_of(test, names))]
     assert failures, "earns full marks"
     assert any(entry["message"] in failure for failure in failures), failures
 
@@ -111,6 +124,14 @@ def test_an_assignment_is_complete(built, name):
         assert True in hidden and False in hidden, f"{question.name}: both kinds of tests"
     text = (assignments.MASTERS / f"{name}.md").read_text(encoding="utf-8")
     assert "Rubric." in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_notes_for_instructors_know_the_assignment(built, name):
+    _, assignment, _ = built(name)
+    notes = (assignments.MASTERS.parent / "INSTRUCTORS.md").read_text(encoding="utf-8")
+    points = assignment.points + sum(assignment.written.values())
+    assert f"### {name} ({points:g} points" in notes
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -199,6 +220,18 @@ def test_one_pinned_cell_installs_what_is_missing(built, name):
     assert "torch==" in source and "otter-grader==" in source and "find_spec" in source
     rest = "".join("".join(c["source"]) for c in notebook["cells"] if c is not setup[0])
     assert "pip install" not in rest
+
+
+def test_the_syllabus_names_what_there_is():
+    text = (assignments.ROOT / "syllabus.md").read_text(encoding="utf-8")
+    for name in re.findall(r"`(\d\d_\w+)`", text):
+        assert name in NAMES, name
+    for number in {part[:2] for part in re.findall(r"\b(\d\d): q\d", text)}:
+        assert any(name.startswith(number) for name in NAMES), number
+    tables = "\n".join(line for line in text.splitlines() if line.startswith("|"))
+    for chapter, exercise in re.findall(r"(?<![\d.])(\d{1,2})\.(\d)(?![\d.])", tables):
+        (page,) = (assignments.ROOT / "chapters").glob(f"{int(chapter):02d}_*.md")
+        assert f"### Exercise {exercise}:" in page.read_text(encoding="utf-8"), (chapter, exercise)
 
 
 def test_an_unknown_assignment_is_named():

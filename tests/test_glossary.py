@@ -50,3 +50,11 @@ def test_linked_terms_exist():
             target = re.fullmatch(r".*<(.+)>", role)
             linked.setdefault((target[1] if target else role).lower(), page.name)
     assert {term: page for term, page in linked.items() if term not in known} == {}
+
+
+def test_every_chapter_links_to_the_glossary():
+    links = {
+        page.name: page.read_text(encoding="utf-8").count("{term}`")
+        for page in (ROOT / "chapters").glob("[0-9][0-9]_*.md")
+    }
+    assert {page: n for page, n in links.items() if n < 5} == {}

@@ -21,6 +21,8 @@ from .training import Loss, Recipe, label_loss, train
 
 #: weights that share a scale and a lowest level
 GROUP = 128
+#: weights of a matrix from which centres are computed, about
+MOST = 1_000_000
 
 
 class Int8Linear(nn.Module):
@@ -144,7 +146,7 @@ class PackedMatrix(nn.Module):
 
     @classmethod
     def clustered(cls, weight: Tensor, bits: int, *, share: float = 0.001) -> PackedMatrix:
-        """2^bits centres that minimise the absolute distance, and a share of outliers in full.
+        """2^bits centres by k-means, and a share of outliers in full.
 
         Outliers are the weights least likely under a normal distribution, that is, those furthest
         from the mean.
@@ -154,7 +156,9 @@ class PackedMatrix(nn.Module):
         n_out = max(1, round(share * flat.size))
         border = np.partition(distance, flat.size - n_out)[flat.size - n_out]
         outside = np.flatnonzero(distance >= border)
-        centres = _medians(np.sort(flat[distance < border]), 2**bits)
+        inside = flat[distance < border]
+        # A million weights say as well as ten where the centres are.
+        centres = _centres(np.sort(inside[:: max(1, inside.size // MOST)]), 2**bits)
         codes = np.searchsorted((centres[1:] + centres[:-1]) / 2, flat)
         made = cls(*weight.shape, bits, centres=True, outliers=len(outside))
         made.packed = torch.from_numpy(pack(codes, bits))
@@ -176,7 +180,7 @@ class PackedMatrix(nn.Module):
         return full.view(self.rows, self.columns)
 
 
-def _medians(values: np.ndarray, k: int, rounds: int = 12) -> np.ndarray:
+def _centres(values: np.ndarray, k: int, rounds: int = 12) -> np.ndarray:
     """k centres of sorted values: equal shares at first, then means of the nearest (k-means)."""
     totals = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
     edges = np.linspace(0, len(values), k + 1).astype(int)

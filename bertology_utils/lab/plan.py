@@ -5,7 +5,7 @@ from __future__ import annotations
 from .config import LabConfig
 
 
-def plan(steps: int = 120) -> dict[str, LabConfig]:
+def plan(steps: int = 100) -> dict[str, LabConfig]:
     """Name -> run. ``steps`` scales all of them.
 
     Runs that are compared read equally many sentences, but for those "stacked", which spend as
@@ -19,7 +19,7 @@ def plan(steps: int = 120) -> dict[str, LabConfig]:
     deep = base.but(layers=4)
     small = base.but(sentences=300)
     pairs = base.but(corpus="pairs", batch=24, steps=2 * steps)
-    facts = base.but(corpus="facts", batch=32, mask_rate=0.2, steps=2 * steps)
+    facts = base.but(corpus="facts", batch=32, mask_rate=0.2, steps=4 * steps)
     return {
         "base": base,
         "4 layers": deep,
@@ -44,5 +44,5 @@ def plan(steps: int = 120) -> dict[str, LabConfig]:
         "pairs, next": pairs.but(sentence_task="next"),
         "facts, pieces hidden": facts,
         "facts, names hidden": facts.but(unit="whole"),
-        "long": base.but(steps=7 * steps),
+        "long": base.but(steps=8 * steps),
     }

@@ -139,7 +139,7 @@ def sentence_relations(
 ) -> SentenceRelations:
     """Two tasks of pre-training as ridge probes, cross-validated over passages.
 
-    Features are [CLS] and the mean of the pieces of the pair.
+    Features are [CLS] and the mean of all other pieces of the pair.
 
     Args:
         n_passages: how many passages to use.
@@ -150,10 +150,12 @@ def sentence_relations(
     groups = np.array([pair.passage for pair in pairs])
     at = encoder.n_layers if layer is None else encoder.check_layer(layer)
     texts = [TextPair(pair.first, pair.second) for pair in pairs]
-    vectors = np.concatenate([
-        collect(encoder, texts, reduce=way).arrays["hidden_states"][at]
-        for way in ("text_first", "text_mean")
-    ], axis=1)  # fmt: skip
+    data = collect(encoder, texts, reduce="piece")
+    states, place = data.arrays["hidden_states"][at], data.position
+    sums = np.zeros((len(pairs), states.shape[1]))
+    np.add.at(sums, data.text_index[place > 0], states[place > 0])
+    counts = np.bincount(data.text_index[place > 0])
+    vectors = np.concatenate([states[place == 0], sums / counts[:, None]], axis=1)
 
     def probe(used: np.ndarray, labels: np.ndarray, name: str) -> Estimate:
         own, gold = groups[used], labels[used]

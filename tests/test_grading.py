@@ -405,6 +405,14 @@ def test_tables_of_something_else_stay_as_they_are(tmp_path, assignment):
     assert table.read_text() == "name,grade\nAda,1\n"
 
 
+def test_a_folder_may_be_named_from_here(tmp_path, assignment, monkeypatch):
+    (tmp_path / "class").mkdir()
+    (tmp_path / "class" / "a.ipynb").write_text(notebook(MEAN, LONGEST), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    (row,) = grade_folder(Path("class"), assignment, Path("scores.csv"), LIMITS)
+    assert (row["status"], row["total"]) == ("graded", "5")
+
+
 def test_an_empty_folder_is_named(tmp_path, assignment):
     with pytest.raises(ScoresError, match="no notebooks"):
         grade_folder(tmp_path, assignment, tmp_path / "scores.csv", LIMITS)

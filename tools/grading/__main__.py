@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -22,6 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cpu", type=int, default=Limits.cpu, help="CPU seconds (%(default)s)")
     parser.add_argument("--memory", type=int, default=Limits.memory // 2**20, help="MiB")
     chosen = parser.parse_args(arguments)
+    before = signal.signal(signal.SIGTERM, _stop)
     try:
         limits = Limits(chosen.wall, chosen.cpu, chosen.memory * 2**20)
         master = find_master(chosen.assignment)
@@ -33,8 +35,18 @@ def main(arguments: list[str] | None = None) -> int:
     except (AssignmentError, ScoresError, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("stopped; run the same command again to go on", file=sys.stderr)
+        return 130
+    finally:
+        signal.signal(signal.SIGTERM, before)
     print(f"{len(rows)} submissions in {table}")
     return 0
+
+
+def _stop(number: int, frame: object) -> None:
+    # An exception, so that the submission that runs now is ended and its folder goes.
+    raise KeyboardInterrupt
 
 
 def _report(row: Row, number: int, of: int) -> None:

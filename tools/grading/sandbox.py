@@ -47,7 +47,7 @@ class Limits:
         file: bytes of the largest file it may write.
     """
 
-    wall: float = 300.0
+    wall: float = 600.0
     cpu: int = 120
     memory: int = 3 * 2**30
     file: int = 64 * 2**20
@@ -89,7 +89,7 @@ def isolation_layers() -> tuple[str, ...]:
         )
         command = [*_namespaces(box, [secret]), sys.executable, "-c", trial, secret, str(ROOT)]
         try:
-            done = subprocess.run(command, cwd=box, capture_output=True, timeout=30)
+            done = subprocess.run(command, cwd=box, capture_output=True, timeout=120)
         except (OSError, subprocess.TimeoutExpired):
             return inner
         return ("namespaces", *inner) if done.returncode == 0 else inner
@@ -123,7 +123,7 @@ class Worker:
     ):
         self._limits = limits
         self._layers = tuple(isolation_layers() if layers is None else layers)
-        self._hidden = [str(path) for path in hidden if _can_be_hidden(path)]
+        self._hidden = [str(path.resolve()) for path in hidden if _can_be_hidden(path)]
         self._preload = list(preload)
         self._buffer = bytearray()
         self._number = 0

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from tools import assignments
-from tools.grading import failure_of, given_names, load_assignment
+from tools.grading import codec, failure_of, given_names, load_assignment
 from tools.grading.assignment import SETUP_TAG, SOLUTION_TAG
 
 WRONG = assignments.MASTERS.parent / "wrong"
@@ -59,6 +59,22 @@ def with_code(given: dict, *sources: str) -> dict:
     return names
 
 
+def as_graded(names: dict, given: dict) -> dict:
+    """The same names, with functions that exchange plain data only, as a worker's do."""
+
+    def far(function):
+        def call(*arguments, **options):
+            line = codec.dumps([list(arguments), options], given)
+            there, extra = codec.loads(line, names)
+            return codec.loads(codec.dumps(function(*there, **extra)))
+
+        return call
+
+    own = {name: far(value) for name, value in names.items()
+           if name not in given and callable(value)}  # fmt: skip
+    return names | own
+
+
 @contextmanager
 def unharmed(encoder):
     """Some mistakes leave the model changed, which all tests here share."""
@@ -81,7 +97,7 @@ def wrong_solutions() -> list:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_reference_solution_earns_every_point(built, name):
     result, assignment, given = built(name)
-    names = with_code(given, *answers(result.autograder))
+    names = as_graded(with_code(given, *answers(result.autograder)), given)
     for question in assignment.questions:
         for test in question.tests:
             assert failure_of(test, names) is None, f"{question.name}, {test.name}"

@@ -1,5 +1,6 @@
 """Ground floor: a BERT-like model and its tokenizer, from one name."""
 
+from ..defaults import DEFAULT_MODEL
 from .errors import (
     BertologyError,
     DeviceUnavailableError,
@@ -10,7 +11,7 @@ from .errors import (
     UnsupportedModelError,
 )
 from .families import EmbeddingParts, LayerParts, additive_mask
-from .loading import DEFAULT_MODEL, load_encoder, new_encoder, random_encoder, save_encoder
+from .loading import load_encoder, new_encoder, random_encoder, save_encoder
 from .model import Encoder, TokenBatch, evaluating
 from .shrink import kept_heads, shrink_heads
 

@@ -25,14 +25,12 @@ from transformers import (
 )
 from transformers.utils import logging as hf_logging
 
+from ..defaults import DEFAULT_MODEL, MODEL_VARIABLE
 from .errors import DeviceUnavailableError, UnknownModelError, UnsupportedModelError
 from .families import family_of
 from .model import Encoder
 from .shrink import KEPT_HEADS, shrink_heads
 
-DEFAULT_MODEL = "bertology-mini-uncased"
-#: environment variable that names another default model
-MODEL_VARIABLE = "BERTOLOGY_MODEL"
 MODELS_FOLDER = Path(__file__).resolve().parent.parent / "models"
 #: configuration field: output heads with trained weights
 TRAINED_HEADS = "bertology_trained_heads"

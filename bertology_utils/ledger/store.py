@@ -20,6 +20,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from ..defaults import DEFAULT_MODEL, MODEL_VARIABLE
 from .claims import load_claims
 from .errors import MeasurementError, MissingBaselineError, ResultFileError, WrongModeError
 from .measurement import BrokenModel, Measured, Measurement, NotTestable, as_measurement
@@ -98,9 +99,6 @@ def folder_name(model: str) -> str:
 
 def default_model() -> str:
     """The name of the encoder that ``load_encoder()`` gives when none is named."""
-    # Imported here: the ledger itself needs no torch, which the encoder's room brings along.
-    from bertology_utils.encoder.loading import DEFAULT_MODEL, MODEL_VARIABLE
-
     chosen = os.environ.get(MODEL_VARIABLE) or DEFAULT_MODEL
     is_folder = (Path(chosen) / "config.json").is_file()
     return Path(chosen).resolve().name if is_folder else chosen

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..defaults import DEFAULT_MODEL, MODEL_VARIABLE
 from .errors import ReproduceError
 
 #: Stands for the model that is used when none is named.
@@ -38,8 +39,6 @@ def choose(names: Sequence[str]) -> tuple[ModelChoice, ...]:
     Raises:
         ReproduceError: two models would share one name, or a name is empty.
     """
-    from ..encoder.loading import DEFAULT_MODEL, MODEL_VARIABLE
-
     chosen: dict[str, ModelChoice] = {}
     for name in names or [os.environ.get(MODEL_VARIABLE) or DEFAULT_MODEL]:
         if not name.strip():

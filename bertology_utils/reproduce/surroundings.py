@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 # A process with the model, torch and transformers loaded stays below this in every chapter.
-_BYTES_PER_KERNEL = 2 * 1024**3
+_BYTES_PER_KERNEL = 7 * 1024**3 // 2
 
 
 def cell_environment(

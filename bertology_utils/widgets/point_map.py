@@ -186,8 +186,8 @@ def _style() -> str:
         ".bx .bx-map:focus-visible{outline:2px solid var(--bx-accent);outline-offset:-2px}"
         ".bx .bx-mark{stroke:var(--bx-paper);stroke-width:.7;transition:transform .7s}"
         ".bx .bx-mark.bx-at{stroke:var(--bx-ink);stroke-width:2.5}"
-        ".bx .bx-map-legend{display:flex;flex-wrap:wrap;gap:.1rem 1rem;margin:0 0 .3rem;font-size:.85em;"
-        "color:var(--bx-ink)}"
+        ".bx .bx-map-legend{display:flex;flex-wrap:wrap;gap:.1rem 1rem;margin:0 0 .3rem;"
+        "font-size:.85em;color:var(--bx-ink)}"
         ".bx .bx-map-legend svg{width:1em;height:1em;vertical-align:-.1em;margin-right:.35em}"
         ".bx .bx-map-pointed{min-height:2.6em;color:var(--bx-ink)}"
         "@media (prefers-reduced-motion:reduce){.bx .bx-mark{transition:none}}" + colours

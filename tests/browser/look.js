@@ -90,8 +90,10 @@ window.bertologyLook = (() => {
         found.push("svg without a name: " + drawing.outerHTML.slice(0, 120));
       }
     }
-    // A drawing of a chapter that nobody declared an image has no alt text at all.
-    for (const drawing of document.querySelectorAll(".cell_output svg:not([role='img'], button *)")) {
+    // A drawing of a chapter that nobody declared an image has no alt text at all; one that is
+    // hidden from readers who listen, such as a mark beside its name, needs none.
+    const undeclared = ".cell_output svg:not([role='img'], button *, [aria-hidden='true'])";
+    for (const drawing of document.querySelectorAll(undeclared)) {
       found.push("svg that is no image: " + drawing.outerHTML.slice(0, 120));
     }
     for (const frame of document.querySelectorAll("iframe")) {

@@ -186,6 +186,7 @@ def test_a_students_own_checks_work(built, tmp_path, monkeypatch, capsys, name):
     # The student may have given the file another name, and other notebooks may lie beside it.
     shutil.copy(result.student, tmp_path / "mine.ipynb")
     (tmp_path / "other.ipynb").write_text(nbformat.writes(nbformat.v4.new_notebook()))
+    (tmp_path / "empty.ipynb").touch()
     monkeypatch.chdir(tmp_path)
     notebook = nbformat.read(result.student, as_version=4)
     (setup,) = (c for c in notebook.cells if SETUP_TAG in c.metadata.get("tags", ()))

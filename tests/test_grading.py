@@ -484,6 +484,14 @@ def test_the_command_says_what_is_wrong(capsys, tmp_path):
     assert "no assignment 'nowhere'" in capsys.readouterr().err
 
 
+def test_a_folder_may_be_named_from_home(capsys, monkeypatch, tmp_path):
+    from tools.grading.__main__ import main
+
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert main(["--assignment", "01_architecture", "--submissions", "~/none"]) == 1
+    assert f"there is no folder {tmp_path / 'none'}" in capsys.readouterr().err
+
+
 def test_a_students_copy_is_no_autograder(tmp_path):
     path = tmp_path / "x.ipynb"
     path.write_text(json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))

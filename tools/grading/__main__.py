@@ -29,9 +29,12 @@ def main(arguments: list[str] | None = None) -> int:
         master = find_master(chosen.assignment)
         built = build(master, ROOT / "_build" / "assignments")
         assignment = load_assignment(built.autograder)
+        # Behind "SUBMISSIONS=" and within quotation marks, most shells leave ~ as it is.
+        folder = chosen.submissions.expanduser()
         table = chosen.out or ROOT / "_build" / "scores" / f"{assignment.name}.csv"
+        table = table.expanduser()
         print(f"isolation: {', '.join(isolation_layers())}")
-        rows = grade_folder(chosen.submissions, assignment, table, limits, report=_report)
+        rows = grade_folder(folder, assignment, table, limits, report=_report)
     except (AssignmentError, ScoresError, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

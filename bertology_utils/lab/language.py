@@ -1,4 +1,4 @@
-"""The lab's language: the grammar's sentences over some three hundred words, as ready tensors."""
+"""The lab's language: the grammar's sentences over some 130 words, as ready tensors."""
 
 from __future__ import annotations
 

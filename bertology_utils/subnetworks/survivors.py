@@ -84,8 +84,6 @@ def survival_gap(
 ) -> Estimate:  # fmt: skip
     """Share of some heads that survive minus share of the others, bootstrap over heads.
 
-    Baselines: ``shuffled``, the mean over random relabellings, 0 but for chance.
-
     Raises:
         ValueError: none of the heads is special, or all are.
     """

@@ -97,8 +97,9 @@ def picked_spans(
     """Accuracy at picking, from a passage, the answer that fills a gap (after Glass et al. 2020).
 
     A passage states four facts of one relation; the question hides the answer of one of them in
-    other words. A weight for every dimension of (gap times candidate) is learned on passages of
-    other subjects, the encoder stays frozen. Its baseline is the most frequent place.
+    other words. A weight for every dimension of (gap times candidate) is learned on other
+    passages, which may draw on the same facts; the encoder stays frozen. Its baseline is the
+    most frequent place.
 
     Raises:
         KnowledgeError, FactError: as for :func:`~bertology_utils.knowledge.known_facts`.

@@ -1,7 +1,7 @@
 """How agreement grows with training: a tiny BERT, from nothing, on a tiny language.
 
 The question of van Schijndel et al. 2019 (arXiv 1909.00111) is whether more data go on buying
-syntax. Nobody repeats that at a desk; a one-layer model that meets a language of some thirty words for
+syntax. Nobody repeats that at a desk; a one-layer model that meets a language of thirty words for
 the first time shows the shape of the curve.
 """
 

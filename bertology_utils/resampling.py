@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.stats import rankdata
+from scipy.stats import t as student_t
 
 RESAMPLES = 1000
 #: weights of this many (resamples x items) are held at once
@@ -90,6 +91,12 @@ def percentile_interval(draws: np.ndarray, value: float) -> tuple[float, float]:
     """
     low, high = np.nanpercentile(draws, [2.5, 97.5])
     return min(float(low), float(value)), max(float(high), float(value))
+
+
+def student_reach(values: np.ndarray) -> float:
+    """Half the width of Student's 95 % interval of a mean of independent numbers [N], N > 1."""
+    n = len(values)
+    return float(student_t.ppf(0.975, n - 1) * np.std(values, ddof=1) / np.sqrt(n))
 
 
 def rank_correlation(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -7,13 +7,11 @@ new classifier reads the last hidden state of the first piece ([CLS]).
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from scipy.stats import t as student_t
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
@@ -21,7 +19,7 @@ from torch import Tensor, nn
 from ..encoder import Encoder, evaluating, random_encoder
 from ..finetuning import Recipe as Steps
 from ..finetuning import train as take_steps
-from ..resampling import Estimate
+from ..resampling import Estimate, student_reach
 from ..stimuli.sentiment import LabelledText
 from ..words import make_batch
 
@@ -223,7 +221,7 @@ def _over_runs(
     baselines: dict[str, float],
 ) -> Estimate:
     n, mean = len(values), float(values.mean())
-    half = float(student_t.ppf(0.975, n - 1) * values.std(ddof=1) / math.sqrt(n))
+    half = student_reach(values)
     return Estimate(
         value=mean,
         unit=unit,

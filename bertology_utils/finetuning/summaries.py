@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t as student_t
 
 from ..attention import HeadScores
-from ..resampling import Estimate, percentile_interval, resampled_means
+from ..resampling import Estimate, percentile_interval, resampled_means, student_reach
 
 RESAMPLES = 1000
 _LIMITS = {"share": (0.0, 1.0), "share difference": (-1.0, 1.0), "correlation": (-1.0, 1.0)}
@@ -34,7 +33,7 @@ def over_runs(
     if n < 2:
         raise ValueError(f"an interval over runs needs two or more, got {n}")
     mean = float(numbers.mean())
-    half = float(student_t.ppf(0.975, n - 1) * numbers.std(ddof=1) / math.sqrt(n))
+    half = student_reach(numbers)
     low, high = _LIMITS.get(unit, (-math.inf, math.inf))
     return Estimate(
         value=mean,

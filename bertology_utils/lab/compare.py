@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import t as student_t
 
-from ..resampling import Estimate
+from ..resampling import Estimate, student_reach
 from .runs import LabRun
 
 MODEL = "lab BERT"
@@ -22,7 +21,7 @@ def over_seeds(values: Sequence[float], *, unit: str, model: str = MODEL) -> Est
     runs = np.asarray(values, float)
     if len(runs) < 2:
         raise ValueError(f"an interval over seeds needs two of them, got {len(runs)}")
-    reach = float(student_t.ppf(0.975, len(runs) - 1) * runs.std(ddof=1) / np.sqrt(len(runs)))
+    reach = student_reach(runs)
     mean = float(runs.mean())
     low, high = mean - reach, mean + reach
     if unit == "share":

@@ -11,14 +11,13 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import t as student_t
 
 from ..activations import collect
 from ..encoder import Encoder
 from ..geometry import LayerScores
 from ..limits import labelled_spans
 from ..probes import EdgeResult, Split, edge_probe, expected_layer, probe_layers
-from ..resampling import Estimate, percentile_interval, rank_correlation
+from ..resampling import Estimate, percentile_interval, rank_correlation, student_reach
 from ..semantics import SpanTask, coreference_task, held_out_subjects, relation_task
 from ..semantics.probing import components, task_split
 from ..stimuli import Sentence, coreference
@@ -269,8 +268,7 @@ class Readings:
     def _over_runs(self, values: Sequence[float], unit: str) -> Estimate:
         mean, interval = float(np.mean(values)), None
         if len(values) > 1:
-            reach = student_t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1)
-            reach = float(reach / np.sqrt(len(values)))
+            reach = student_reach(values)
             interval = (mean - reach, mean + reach)
         return Estimate(
             value=mean, unit=unit, n=len(values), model=self.model, seed=self.seed,

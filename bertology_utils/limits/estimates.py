@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
-from scipy.stats import t as student_t
 
-from ..resampling import Estimate, percentile_interval, resampled_means
+from ..resampling import Estimate, percentile_interval, resampled_means, student_reach
 
 
 def paired(
@@ -52,11 +51,11 @@ def over_runs(values: Sequence[float], *, unit: str, model: str, seed: int = 0) 
     runs = np.asarray(values, float)
     if len(runs) < 2:
         raise ValueError(f"an interval over runs needs two of them, got {len(runs)}")
-    reach = student_t.ppf(0.975, len(runs) - 1) * runs.std(ddof=1) / np.sqrt(len(runs))
+    reach = student_reach(runs)
     mean = float(runs.mean())
     return Estimate(
         value=mean, unit=unit, n=len(runs), model=model, seed=seed,
-        interval=(mean - float(reach), mean + float(reach)),
+        interval=(mean - reach, mean + reach),
     )  # fmt: skip
 
 

@@ -73,15 +73,11 @@ def plan(
     jobs = []
     for model in models:
         environ = {key: value for key, value in os.environ.items() if "BERTOLOGY_" not in key}
-        surroundings = environment_digest(
-            PACKAGE_ROOT, environ | {"BERTOLOGY_MODEL": f"{model.source}#{model.random_seed}"}
-        )
-        if model.source:  # a folder's files count
-            surroundings += environment_digest(
-                PACKAGE_ROOT, environ | {"BERTOLOGY_MODEL": model.source}
-            )
+        if model.source:
+            environ["BERTOLOGY_MODEL"] = model.source  # a folder's files count
+        surroundings = environment_digest(PACKAGE_ROOT, environ)
         for chapter, claims in chapters.items():
-            parts = (surroundings, chapter.docname, chapter.code_digest)
+            parts = (surroundings, str(model.random_seed), chapter.docname, chapter.code_digest)
             fingerprint = hashlib.sha256("\0".join(parts).encode()).hexdigest()
             absent = set(missing(model.name, claims, root))
             due = [
@@ -100,19 +96,19 @@ class Manifest:
 
     def __init__(self, root: Path) -> None:
         self._path = Path(root) / _MANIFEST
+        self._known = self._read()
 
     def fingerprint(self, model: ModelChoice, claim: str) -> str | None:
         """The fingerprint of a claim's result, None when it was not made by a reproduction."""
-        return self._read().get(folder_name(model.name), {}).get(claim)
+        return self._known.get(folder_name(model.name), {}).get(claim)
 
     def add(self, job: Job, claims: Iterable[str]) -> None:
         """Note that these claims of a job are recorded."""
-        known = self._read()
-        known.setdefault(folder_name(job.model.name), {}).update(
+        self._known.setdefault(folder_name(job.model.name), {}).update(
             dict.fromkeys(claims, job.fingerprint)
         )
         unfinished = self._path.with_name(f".{self._path.name}.new")
-        unfinished.write_text(json.dumps(known, indent=1, sort_keys=True), encoding="utf-8")
+        unfinished.write_text(json.dumps(self._known, indent=1, sort_keys=True), encoding="utf-8")
         unfinished.replace(self._path)
 
     def _read(self) -> dict[str, dict[str, str]]:

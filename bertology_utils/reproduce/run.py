@@ -73,14 +73,15 @@ def reproduce(
     wanted = select_claims(claims)
     chosen = choose(models)
     try:
-        chapters, homeless = chapters_of(read_book(Path(book)), wanted)
+        pages = read_book(Path(book))
     except FileNotFoundError as error:
         raise ReproduceError(f"{book} holds no book: {error}") from error
+    chapters, homeless = chapters_of(pages, wanted)
     root = Path(root)
     root.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(root / ".reproduce.lock", timeout=0):
-            due = plan(read_book(Path(book)), chapters, chosen, root, again=again)
+            due = plan(pages, chapters, chosen, root, again=again)
             total = sum(len(found) for found in chapters.values()) * len(chosen)
             left = sum(len(job.claims) for job in due)
             report = Report(

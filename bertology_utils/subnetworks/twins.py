@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from scipy.stats import t as student_t
 from torch import nn
 
 from ..cloze import compare_at_mask
 from ..encoder import Encoder
-from ..resampling import Estimate
+from ..resampling import Estimate, student_reach
 from ..syntax.saturation import MASKED, TinyPair, tiny_encoder, tiny_language
 from ..words import make_batch
 from .likeness import within_layers
@@ -121,9 +120,9 @@ def over_seeds(
     gaps = np.asarray(one, float) - np.asarray(other, float)
     if len(gaps) < 2:
         raise ValueError("an interval over seeds takes at least two of them")
-    half = student_t.ppf(0.975, len(gaps) - 1) * gaps.std(ddof=1) / np.sqrt(len(gaps))
+    half = student_reach(gaps)
     value = float(gaps.mean())
-    low, high = value - float(half), value + float(half)
+    low, high = value - half, value + half
     if unit == "share difference":
         low, high = max(-1.0, low), min(1.0, high)
     return Estimate(

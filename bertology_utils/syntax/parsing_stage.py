@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.stats import t as student_t
 from torch import Tensor, nn
 
 from ..encoder import Encoder, evaluating
-from ..resampling import Estimate
+from ..resampling import Estimate, student_reach
 from ..stimuli import Sentence
 from ..words import WordList, align_all
 from .tuning import FrozenStates, fine_tune, frozen_states, train_top, tuned_copy
@@ -152,7 +151,7 @@ class StageComparison:
         value, n = float(gaps.mean()), len(gaps)
         interval = None
         if n > 1:
-            half = float(student_t.ppf(0.975, n - 1) * gaps.std(ddof=1) / np.sqrt(n))
+            half = student_reach(gaps)
             interval = (max(-1.0, value - half), min(1.0, value + half))
         return Estimate(
             value=value, unit="share difference", n=n, model=self.model, seed=self.seeds[0],

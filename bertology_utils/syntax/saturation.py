@@ -12,14 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.stats import t as student_t
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from torch import nn
 from transformers import BertConfig, PreTrainedTokenizerFast
 
 from ..cloze import compare_at_mask
 from ..encoder import Encoder, new_encoder
-from ..resampling import Estimate
+from ..resampling import Estimate, student_reach
 from ..stimuli import MASK, lexicon
 from ..words import align_all
 
@@ -173,7 +172,7 @@ class LearningCurve:
         gaps = second - first
         value, n, interval = float(gaps.mean()), len(gaps), None
         if n > 1:
-            half = float(student_t.ppf(0.975, n - 1) * gaps.std(ddof=1) / np.sqrt(n))
+            half = student_reach(gaps)
             interval = (max(-1.0, value - half), min(1.0, value + half))
         return Estimate(
             value=value, unit="share difference", n=n, model="tiny BERT", seed=self.seeds[0],

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.stats import t as student_t
 
 from ..activations import collect
 from ..cloze import Query, read_queries
 from ..encoder import Encoder
 from ..heads import tune_classifier
-from ..resampling import Estimate, percentile_interval, resampled_means
+from ..resampling import Estimate, percentile_interval, resampled_means, student_reach
 from ..stimuli import LabelledText, sentiment, treebank
 from ..words import WordList, align_all
 from .ridge import ridge_guesses
@@ -30,7 +29,7 @@ def over_draws(values: Sequence[float], *, unit: str, model: str, seed: int = 0)
     runs = np.asarray(values, float)
     if len(runs) < 2:
         raise ValueError(f"an interval over draws needs two of them, got {len(runs)}")
-    reach = float(student_t.ppf(0.975, len(runs) - 1) * runs.std(ddof=1) / np.sqrt(len(runs)))
+    reach = student_reach(runs)
     mean = float(runs.mean())
     low, high = mean - reach, mean + reach
     if unit == "share difference":

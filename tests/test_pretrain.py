@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import datasets
 import numpy as np
 import pytest
 import torch
@@ -19,6 +20,7 @@ from bertology_utils.training import checkpoints, text
 from bertology_utils.training.card import CURVE, read_log, write_card
 from bertology_utils.training.checkpoints import CheckpointError
 from bertology_utils.training.export import TOKENIZER_FILES, export_model
+from bertology_utils.training.hub_text import download_text, looks_like_hub
 from bertology_utils.training.masking import BERT_80_10_10, MaskingScheme, apply_masking
 from bertology_utils.training.pretrain import (
     PretrainConfig,
@@ -199,6 +201,48 @@ def test_unusable_folders_are_named(tmp_path, tokenizer, make, message):
     make(place)
     with pytest.raises(text.CorpusError, match=message):
         text.load_corpus(place, tokenizer)
+
+
+def test_a_data_set_becomes_a_folder_of_lines(tmp_path, monkeypatch):
+    """``datasets`` reads a local folder as it reads the hub, so the real library is used."""
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    source = tmp_path / "stories"
+    source.mkdir()
+    rows = [{"text": " A cat sat. \n\nIt slept.\n", "n": 1}, {"text": "", "n": 2}]
+    (source / "train.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    folder = download_text(str(source), tmp_path / "out")
+    assert [p.name for p in folder.iterdir()] == ["stories-train.txt"]
+    assert (folder / "stories-train.txt").read_text() == "A cat sat.\nIt slept.\n"
+    (source / "train.jsonl").unlink()
+    assert download_text(str(source), tmp_path / "out") == folder, "the file is used again"
+
+
+@pytest.mark.parametrize(
+    "rows, column, message",
+    [
+        ([{"text": "a"}], "body", "no column 'body'; it has text"),
+        ([{"text": " "}], "text", "holds no text"),
+        (None, "text", "cannot be read"),
+    ],
+)
+def test_an_unusable_data_set_leaves_nothing_behind(tmp_path, monkeypatch, rows, column, message):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    source = tmp_path / "stories"
+    source.mkdir()
+    if rows is not None:
+        (source / "train.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    with pytest.raises(text.CorpusError, match=message):
+        download_text(str(source), tmp_path / "out", column=column)
+    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+
+
+@pytest.mark.parametrize(
+    "name, hub",
+    [("owner/corpus", True), ("corpus", True), ("./corpus", False), ("a/b/c", False)],
+)
+def test_hub_names_are_told_from_folders(name, hub):
+    assert looks_like_hub(name) is hub
+    assert not looks_like_hub(str(Path(__file__).parent))
 
 
 def test_cached_text_equals_fresh_text(folder, tokenizer, tmp_path):

@@ -29,6 +29,7 @@ from transformers import AutoTokenizer, BertConfig, BertForPreTraining
 
 from ..encoder import evaluating
 from . import checkpoints, text
+from .hub_text import download_text, looks_like_hub
 from .masking import ALWAYS_MASK, MaskingScheme, apply_masking
 
 
@@ -415,7 +416,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bertology_utils.training.pretrain", description=__doc__.splitlines()[0]
     )
-    parser.add_argument("--text", required=True, help="folder of .txt or .txt.xz files")
+    parser.add_argument(
+        "--text",
+        required=True,
+        help="folder of .txt or .txt.xz files, or a data set of the Hugging Face hub",
+    )
+    parser.add_argument("--hub-config", default="", help="configuration of the hub's data set")
+    parser.add_argument("--hub-column", default="text", help="its column of text")
     parser.add_argument("--out", required=True, help="run folder; an existing run is resumed")
     parser.add_argument("--init", help="local encoder or checkpoint folder to start from")
     parser.add_argument("--tokenizer", help="tokenizer folder (default: that of --init)")
@@ -445,8 +452,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     excluded = frozenset(
         text.normalise(line) for path in args.exclude for line in text.read_lines(Path(path))
     )
+    folder = args.text
+    if looks_like_hub(folder):
+        folder = download_text(
+            folder, Path(args.out) / "hub", config=args.hub_config, column=args.hub_column
+        )
     train, held = text.load_corpus(
-        args.text,
+        folder,
         tokenizer,
         specs=text.load_specs(args.sources),
         exclude=excluded,

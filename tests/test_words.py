@@ -152,7 +152,7 @@ def test_given_words_that_do_not_fit(tokenizer):
         align(tokenizer, ["the", "", "cat"])
     with pytest.raises(EmptyTextError, match="empty list"):
         align(tokenizer, [])
-    with pytest.raises(TextTypeError, match="word 1 is 7, of type int"):
+    with pytest.raises(TextTypeError, match="word 1 of a list .str., got int: .7"):
         align(tokenizer, ["the", 7])
 
 

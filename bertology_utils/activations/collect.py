@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -20,6 +21,12 @@ from .sites import n_entries, site_of
 
 #: what a row is -> how its vector comes about
 ROWS = ("word_mean", "word_first", "word_last", "piece", "text_first", "text_mean")
+
+
+#: what NumPy and JSON raise on files that are damaged or somebody else's
+_UNREADABLE = (
+    OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, BadZipFile,
+)  # fmt: skip
 
 
 class CollectedError(BertologyError):
@@ -153,9 +160,22 @@ def open_collected(folder: str | os.PathLike) -> Collected:
         }
         text_index = np.load(place / "text_index.npy", allow_pickle=False)
         position = np.load(place / "position.npy", allow_pickle=False)
-    except (OSError, ValueError, KeyError) as error:
-        raise CollectedError(f"no collection of activations in {place.name!r}: {error}") from error
-    return Collected(arrays, text_index, position, about["rows"], about["model"])
+        found = Collected(arrays, text_index, position, about["rows"], about["model"])
+        _check_read(found)
+    except _UNREADABLE as error:
+        reason = str(error) or type(error).__name__
+        raise CollectedError(f"no collection of activations in {place.name!r}: {reason}") from error
+    return found
+
+
+def _check_read(found: Collected) -> None:
+    """Raise ValueError where files do not belong together."""
+    if found.rows not in ROWS or not isinstance(found.model, str):
+        raise ValueError(f"rows {found.rows!r} of the model {found.model!r}")
+    n = len(found.text_index)
+    for name, array in {"position": found.position[None], **found.arrays}.items():
+        if array.shape[1] != n:
+            raise ValueError(f"{name!r} has {array.shape[1]} rows, text_index has {n}")
 
 
 class _MemoryWriter:

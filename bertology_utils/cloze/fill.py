@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from ..encoder import Encoder
-from ..words import Text, align_all
-from ..words.errors import excerpt
+from ..words import Text, TextTypeError, align_all
+from ..words.errors import checked_text, checked_texts, excerpt
 from .errors import MaskCountError, TargetError, UnequalPairError
 from .queries import Query, read_queries
 
@@ -52,13 +52,18 @@ def target_id(encoder: Encoder, word: str) -> int:
 
     Raises:
         TargetError: the word is empty, unknown, or splits into several pieces.
+        TextTypeError, TextEncodingError: it is not a string of whole characters.
     """
+    checked_text(word, "a target word")
     tokenizer = encoder.tokenizer
     # Byte-level vocabularies spell a word inside a sentence with a leading space.
     pieces = tokenizer.encode(f" {word.strip()}", add_special_tokens=False)
     if not word.strip() or len(pieces) != 1 or pieces[0] == tokenizer.unk_token_id:
         shown = tokenizer.convert_ids_to_tokens(pieces)
-        raise TargetError(f"target {word!r} is not one piece of the vocabulary: {shown}")
+        raise TargetError(
+            f"target {excerpt(word)} is not one piece of the vocabulary: "
+            f"{shown[:8]}{' ...' if len(shown) > 8 else ''}"
+        )
     return pieces[0]
 
 
@@ -102,9 +107,10 @@ def target_log_probs(
 
     Raises:
         UnequalPairError: not one entry of targets for each text, or an entry without words.
+        TextTypeError: an entry is one word, not a list of words.
         TargetError, MaskCountError, MissingHeadError: see :func:`target_id`, :func:`mask_queries`.
     """
-    listed, wanted = _listed(texts), [list(entry) for entry in targets]
+    listed, wanted = _listed(texts), [_entry(i, entry) for i, entry in enumerate(targets)]
     if len(listed) != len(wanted):
         raise UnequalPairError(f"{len(listed)} texts, but targets for {len(wanted)}")
     if (bare := next((i for i, entry in enumerate(wanted) if not entry), None)) is not None:
@@ -161,7 +167,17 @@ def target_ranks(
     return list(read_queries(encoder, queries, ranks, max_tokens=max_tokens))
 
 
+def _entry(number: int, entry: Sequence[str]) -> list[str]:
+    # A string is a sequence of its letters, which would be scored one by one.
+    if isinstance(entry, str) or not isinstance(entry, Iterable):
+        raise TextTypeError(
+            f"the targets of text {number} must be a list of words, not {excerpt(repr(entry))}"
+        )
+    return list(entry)
+
+
 def _listed(texts: Iterable[Text]) -> list[Text]:
     if isinstance(texts, str):
         return [texts]
+    checked_texts(texts)
     return list(texts)

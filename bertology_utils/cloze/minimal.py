@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from ..encoder import Encoder
 from ..stimuli import MASK, MinimalPair
+from ..words.errors import checked_text, excerpt
 from .errors import UnequalPairError
 from .fill import target_log_probs
 from .pairs import Preference, compare_at_mask, compare_sentences, preference
@@ -35,7 +36,9 @@ def compare_contexts(
         )
     both = list(zip(good_frames, bad_frames, strict=True))
     if (same := next((i for i, (good, bad) in enumerate(both) if good == bad), None)) is not None:
-        raise UnequalPairError(f"pair {same} is twice the same frame: {good_frames[same]!r}")
+        raise UnequalPairError(
+            f"pair {same} is twice the same frame: {excerpt(str(good_frames[same]))}"
+        )
     frames = [frame for pair in both for frame in pair]
     targets = [[word] for word in words for _ in range(2)]
     scores = [s for (s,) in target_log_probs(encoder, frames, targets, max_tokens=max_tokens)]
@@ -57,6 +60,8 @@ def judge_pairs(
         MissingHeadError: no trained MLM head.
     """
     words = {word for pair in pairs for word in (pair.good_word, pair.bad_word)}
+    for word in words:
+        checked_text(word, "a target word")
     tokenizer = encoder.tokenizer
     if any(len(tokenizer.tokenize(f" {word}")) != 1 for word in words):
         return compare_sentences(encoder, pairs, max_tokens=max_tokens)

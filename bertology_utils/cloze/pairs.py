@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..encoder import Encoder
+from ..words.errors import excerpt
 from .errors import UnequalPairError
 from .fill import target_log_probs
 from .pll import Scheme, pll
@@ -102,7 +103,7 @@ def compare_at_mask(
     if not len(frames) == len(good) == len(bad):
         raise UnequalPairError(f"{len(frames)} frames, {len(good)} good and {len(bad)} bad words")
     if (same := next((i for i, w in enumerate(good) if w == bad[i]), None)) is not None:
-        raise UnequalPairError(f"pair {same} offers {good[same]!r} twice")
+        raise UnequalPairError(f"pair {same} offers {excerpt(str(good[same]))} twice")
     scores = target_log_probs(
         encoder, frames, list(zip(good, bad, strict=True)), max_tokens=max_tokens
     )
@@ -123,7 +124,9 @@ def compare_sentences(
     """
     listed = list(pairs)
     if (same := next((i for i, p in enumerate(listed) if p.good == p.bad), None)) is not None:
-        raise UnequalPairError(f"pair {same} is twice the same sentence: {listed[same].good!r}")
+        raise UnequalPairError(
+            f"pair {same} is twice the same sentence: {excerpt(str(listed[same].good))}"
+        )
     texts = [text for pair in listed for text in (pair.good, pair.bad)]
     totals = [score.total for score in pll(encoder, texts, scheme=scheme, max_tokens=max_tokens)]
     margins = [totals[i] - totals[i + 1] for i in range(0, len(totals), 2)]

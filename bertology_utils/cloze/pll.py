@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..encoder import Encoder
 from ..words import Aligned, Text, align_all
-from ..words.errors import TextTypeError, excerpt
+from ..words.errors import checked_texts
 from .queries import Query, log_prob_of, read_queries
 
 Scheme = Literal["original", "within_word_l2r"]
@@ -80,8 +80,7 @@ def pll(
     """
     if scheme not in ("original", "within_word_l2r"):
         raise ValueError(f"unknown scheme {scheme!r}; use 'original' or 'within_word_l2r'")
-    if isinstance(texts, str):
-        raise TextTypeError(f"expected a sequence of texts, got one text: {excerpt(texts)}")
+    checked_texts(texts)
     return list(_scores(encoder, texts, scheme, max_tokens))
 
 

@@ -2,7 +2,13 @@
 
 from .align import Aligned, Text, TextPair, Word, WordList, align, align_all
 from .batches import Batch, in_order, make_batch, token_batches
-from .errors import AlignmentError, EmptyTextError, TextTooLongError, TextTypeError
+from .errors import (
+    AlignmentError,
+    EmptyTextError,
+    TextEncodingError,
+    TextTooLongError,
+    TextTypeError,
+)
 from .pool import pool_batch, pool_words
 from .split import split_words
 
@@ -12,6 +18,7 @@ __all__ = [
     "Batch",
     "EmptyTextError",
     "Text",
+    "TextEncodingError",
     "TextPair",
     "TextTooLongError",
     "TextTypeError",

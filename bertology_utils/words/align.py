@@ -8,7 +8,14 @@ from tokenizers import Encoding
 from transformers import PreTrainedTokenizerBase
 
 from ..encoder import Encoder
-from .errors import AlignmentError, EmptyTextError, TextTooLongError, TextTypeError, excerpt
+from .errors import (
+    AlignmentError,
+    EmptyTextError,
+    TextTooLongError,
+    TextTypeError,
+    checked_text,
+    excerpt,
+)
 from .split import join_words, locate_words, split_words
 
 
@@ -128,7 +135,9 @@ class Aligned:
                 yield Word(text[chars[0] : chars[1]], tuple(chars), (first, last + 1), segment)
             elif self.given is not None:
                 word = text[chars[0] : chars[1]]
-                raise AlignmentError(f"the tokenizer finds nothing in {word!r} of {excerpt(text)}")
+                raise AlignmentError(
+                    f"the tokenizer finds nothing in {excerpt(word)} of {excerpt(text)}"
+                )
 
     def _piece_chars(self, segment: int, text: str) -> list[tuple[int, int, int]]:
         """(piece, first character, one past the last), without leading white space."""
@@ -158,7 +167,8 @@ def align_all(source: Encoder | PreTrainedTokenizerBase, texts: Sequence[Text]) 
     """Tokenise several texts at once, in the given order, each checked.
 
     Raises:
-        TextTypeError, EmptyTextError, TextTooLongError, AlignmentError: naming the text.
+        TextTypeError, TextEncodingError, EmptyTextError, TextTooLongError, AlignmentError: naming
+            the text.
     """
     tokenizer, max_length = tokenizer_of(source)
     special = tuple(tokenizer.all_special_tokens)
@@ -192,6 +202,7 @@ def align(source: Encoder | PreTrainedTokenizerBase, text: Text) -> Aligned:
 
     Raises:
         TextTypeError: not one of these.
+        TextEncodingError: it holds half of a surrogate pair.
         EmptyTextError: the tokenizer finds nothing in it.
         TextTooLongError: more pieces than the model has positions.
         AlignmentError: given words do not fit the text, or (on use) have no pieces.
@@ -221,8 +232,6 @@ def _read(text: Text) -> tuple[str, str | None, tuple[tuple[int, int], ...] | No
 
 
 def _checked(text: str) -> str:
-    if not isinstance(text, str):
-        raise TextTypeError(f"expected a str, got {type(text).__name__}: {excerpt(repr(text))}")
-    if not text.strip():
-        raise EmptyTextError(f"an empty text: {text!r}")
+    if not checked_text(text).strip():
+        raise EmptyTextError(f"an empty text: {excerpt(text)}")
     return text

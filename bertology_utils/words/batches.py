@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerBase
 
 from ..encoder import Encoder
 from .align import Aligned, Text, align_all, tokenizer_of
-from .errors import EmptyTextError, TextTypeError, excerpt
+from .errors import EmptyTextError, checked_texts
 
 Item = TypeVar("Item")
 
@@ -144,8 +144,7 @@ def token_batches(
         EmptyTextError, TextTooLongError, AlignmentError: as :func:`~bertology_utils.words.align`.
         ValueError: a budget or window below 1.
     """
-    if isinstance(texts, str):
-        raise TextTypeError(f"expected a sequence of texts, got one text: {excerpt(texts)}")
+    checked_texts(texts)
     if max_tokens < 1 or window < 1:
         raise ValueError(f"max_tokens and window start at 1, got {max_tokens} and {window}")
     return _batches(source, texts, max_tokens, window)

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import regex
 
-from .errors import AlignmentError, EmptyTextError, TextTypeError, excerpt
+from .errors import AlignmentError, EmptyTextError, TextTypeError, checked_text, excerpt
 
 # Letters keep their marks (an "e" and a combining accent are one letter in either Unicode form),
 # and the invisible joiners that some scripts write inside words.
@@ -35,7 +35,11 @@ def split_words(text: str, special: Sequence[str] = ()) -> list[tuple[int, int]]
     Args:
         text: any string.
         special: tokens such as ``[MASK]`` that count as one word where they are written out.
+
+    Raises:
+        TextTypeError, TextEncodingError: not a string of whole characters.
     """
+    checked_text(text)
     return [match.span() for match in _pattern(tuple(special)).finditer(text)]
 
 
@@ -44,17 +48,24 @@ def join_words(words: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
 
     Raises:
         EmptyTextError: no words.
-        TextTypeError: a word is not a string.
+        TextTypeError: ``words`` is no list or tuple, or a word is not a string.
+        TextEncodingError: a word holds half of a surrogate pair.
         AlignmentError: a word is empty or only white space.
     """
+    if not isinstance(words, (list, tuple)):
+        raise TextTypeError(
+            f"expected a list of words, got {type(words).__name__}: {excerpt(repr(words))}"
+        )
     if not words:
         raise EmptyTextError("an empty list of words")
+    for i, word in enumerate(words):
+        checked_text(word, f"word {i} of a list")
     spans, position = [], 0
     for i, word in enumerate(words):
-        if not isinstance(word, str):
-            raise TextTypeError(f"word {i} is {word!r}, of type {type(word).__name__}, not a str")
         if not word.strip():
-            raise AlignmentError(f"word {i} of {excerpt(' '.join(words))} is empty: {word!r}")
+            raise AlignmentError(
+                f"word {i} of {excerpt(' '.join(words))} is empty: {excerpt(word)}"
+            )
         spans.append((position, position + len(word)))
         position += len(word) + 1
     return " ".join(words), spans
@@ -64,14 +75,18 @@ def locate_words(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
     """Character spans of the given words in their own text, in order.
 
     Raises:
+        TextTypeError, TextEncodingError, EmptyTextError: as :func:`join_words`.
         AlignmentError: the text is not these words with nothing but white space between them.
     """
+    checked_text(text)
     join_words(words)
     spans, position = [], 0
     for i, word in enumerate(words):
         found = text.find(word, position)
         if found < 0 or text[position:found].strip():
-            raise AlignmentError(f"word {i}, {word!r}, does not come next in {excerpt(text)}")
+            raise AlignmentError(
+                f"word {i}, {excerpt(word)}, does not come next in {excerpt(text)}"
+            )
         position = found + len(word)
         spans.append((found, position))
     if text[position:].strip():

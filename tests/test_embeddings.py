@@ -270,6 +270,9 @@ def test_all_nouns_stand_in_the_same_frames(any_encoder):
     framed = embeddings.framed_nouns(any_encoder, ["cat", "book", "apple"], 4)
     assert framed.rows.shape == (3, 4)
     assert [len(rows) for rows in framed.contexts.values()] == [3, 3, 3]
+    assert framed.alone(2)["book"] == framed.rows[1, 2] and framed.bleached == framed.alone(0)
+    with pytest.raises(IndexError, match="frame 4 of 4"):
+        framed.alone(4)
     assert embeddings.in_frame(embeddings.FRAMES[0], "apple") == ("This", "is", "an", "apple", ".")
     # "book" also stands elsewhere in the third frame.
     book = embeddings.in_frame(embeddings.FRAMES[2], "book")

@@ -308,18 +308,7 @@ def edge_task(where: int, *, depth: int = 3, n: int = 400, pairs: bool = False, 
         spans = tuple(((2 * i, 2 * i + 1), (2 * i + 1, 2 * i + 2)) for i in range(n))
     groups = tuple(i // 2 for i in range(n))
     split = probes.group_split(groups, test=0.3)
-    return edges.EdgeTask(name, features, features, spans, tuple(labels.tolist()), groups, split)
-
-
-def test_pooling_is_the_mean_of_the_span():
-    task = edge_task(1, n=40)
-    assert task.pooled()[:, 7] == pytest.approx(task.features[:, 14:16].mean(1), abs=1e-5)
-    both = edge_task(1, n=40, pairs=True)
-    assert both.sides == 2
-    first, second, product = np.split(both.pooled()[:, 7], 3, axis=1)
-    assert second == pytest.approx(both.features[:, 15], abs=1e-5)
-    assert product == pytest.approx(first * second)
-    assert both.pooled().shape[2] == 18
+    return edges.EdgeTask(name, features, spans, tuple(labels.tolist()), groups, split)
 
 
 def test_limiting_a_task_keeps_labels_with_their_spans():

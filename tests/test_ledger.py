@@ -292,6 +292,8 @@ def test_rules(rule, value, interval, word):
         ({"kind": "above", "threshold": 1, "margin": 1}, "not meant \\['margin'\\]"),
         ({"kind": "above_baseline", "baselines": []}, "no baselines"),
         ({"kind": "direction", "expected": "up"}, "expected is 'up'"),
+        ({"kind": "above", "threshold": 1, "controls": []}, "no controls"),
+        ({**ABOVE, "controls": ["a"]}, "'a'.* as baseline and as control"),
         ({"kind": "interval", "low": 1, "high": 0}, "empty range"),
         ({"kind": "equal", "target": 0, "tolerance": -1}, "empty range, negative width"),
     ],
@@ -299,6 +301,64 @@ def test_rules(rule, value, interval, word):
 def test_malformed_rules(rule, message):
     with pytest.raises(ValueError, match=message):
         Rule.parse(rule)
+
+
+CONTROLLED = {"kind": "direction", "expected": "positive", "controls": ["c"]}
+FALLING = {"kind": "direction", "expected": "negative", "controls": ["c"]}
+IN_RANGE = {"kind": "interval", "low": 0.4, "high": 0.8, "controls": ["c"]}
+EXACTLY = {"kind": "above", "threshold": 0.5, "exact": True, "controls": ["c"]}
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "interval", "control", "word"),
+    [
+        (CONTROLLED, 0.3, (0.2, 0.4), -0.1, REPLICATES),  # the control fails the rule
+        (CONTROLLED, 0.3, (0.2, 0.4), 0.1, REPLICATES),  # it passes, and ours is clearly beyond
+        (CONTROLLED, 0.3, (0.2, 0.4), 0.25, PARTLY),  # beyond, but not clearly
+        (CONTROLLED, 0.3, (0.2, 0.4), 0.3, PARTLY),
+        (CONTROLLED, 0.3, (0.2, 0.4), 0.9, PARTLY),
+        (CONTROLLED, -0.3, (-0.4, -0.2), 0.1, DOES_NOT),
+        (FALLING, -1.0, (-1.0, -1.0), -1.0, PARTLY),
+        (FALLING, -1.0, (-1.0, -0.9), -0.5, REPLICATES),
+        (FALLING, -1.0, (-1.0, -0.9), 0.5, REPLICATES),
+        (IN_RANGE, 0.7, (0.65, 0.75), 0.9, REPLICATES),
+        (IN_RANGE, 0.7, (0.65, 0.75), 0.5, PARTLY),  # a range has no side to be beyond on
+        (IN_RANGE, 0.9, (0.85, 0.95), 0.5, DOES_NOT),
+        (EXACTLY, 0.8, None, 0.6, REPLICATES),
+        (EXACTLY, 0.8, None, 0.8, PARTLY),
+        ({**ABOVE, "controls": ["c"]}, 0.9, (0.8, 1.0), 0.85, PARTLY),
+        ({**ABOVE, "controls": ["c"]}, 0.9, (0.8, 1.0), 0.75, REPLICATES),
+        ({**NEAR, "controls": ["c"]}, 0.45, (0.4, 0.5), 0.42, PARTLY),
+        ({**NEAR, "controls": ["c"]}, 0.45, (0.4, 0.5), 0.9, REPLICATES),
+    ],
+)
+def test_a_control_that_passes_the_rule_leaves_nothing_replicated(
+    rule, value, interval, control, word
+):
+    assert judge(rule, value, interval, a=0.4, b=0.6, c=control) == word
+
+
+def test_the_random_model_is_a_control_even_where_no_rule_names_it():
+    rule = {"kind": "above", "threshold": 0.5}
+    assert judge(rule, 0.9, (0.8, 1.0), random_model=0.85) == PARTLY
+    assert judge(rule, 0.9, (0.8, 1.0), random_model=0.2) == REPLICATES
+    near = {"kind": "near_baseline", "baselines": ["random_model"], "tolerance": 0.2}
+    assert judge(near, 0.9, (0.8, 1.0), random_model=0.85) == REPLICATES  # the claim is about it
+
+
+def test_the_reason_names_the_control():
+    measurement = Measurement(
+        value=-1.0, unit="correlation", n=9, model="m", interval=(-1.0, -0.9),
+        baselines={"random_model": -0.95},
+    )  # fmt: skip
+    rule = Rule.parse({"kind": "direction", "expected": "negative", "controls": ["random_model"]})
+    assert rule.in_words() == "negative effect, and beyond random model"
+    assert rule.judge(measurement).because == (
+        "-1 [-1, -0.9] is below 0, but random model (-0.95) is too and not clearly behind"
+    )
+    assert Rule.parse(IN_RANGE).in_words() == "between 0.4 and 0.8, unlike c"
+    with pytest.raises(MissingBaselineError, match="control 'random_model' was not measured"):
+        rule.judge(replace(measurement, baselines={}))
 
 
 def test_rule_names_the_baseline_it_lacks():

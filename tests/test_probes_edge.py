@@ -10,6 +10,7 @@ from bertology_utils.probes import (
     UnequalLengthError,
     centre_of_gravity,
     edge_probe,
+    edge_probe_layers,
     expected_layer,
     random_split,
     row_spans,
@@ -41,6 +42,19 @@ def test_the_mix_and_the_gains_point_at_the_planted_layer():
     assert found.gains[2] > 0.4
     assert found.value == found.cumulative[-1]
     assert found.baselines["embedding layer"] == found.cumulative[0]
+
+
+def test_layers_by_themselves_are_read_by_the_same_classifier():
+    features, y = planted()
+    spans, split = [(i, i + 1) for i in range(len(y))], random_split(len(y))
+    found = edge_probe_layers(features, spans, y, split, epochs=15)
+    accuracy = found.mean(1)
+    assert found.shape == (5, len(split.test)) and accuracy.argmax() == 3
+    assert accuracy[3] > 0.9 and max(np.delete(accuracy, 3)) < 0.45
+    # Of a single layer there is nothing to mix: both ways are one probe.
+    only = features[3:4]
+    mixed = edge_probe(only, spans, y, split, epochs=5)
+    assert np.array_equal(mixed.correct, edge_probe_layers(only, spans, y, split, epochs=5))
 
 
 def test_pairs_need_both_spans():

@@ -107,6 +107,12 @@ def test_shuffled_sentences_have_the_same_words(encoder):
     assert found.preferred.baselines == {"chance": 0.5} and found.preferred.n == 2
 
 
+def test_no_capital_letter_gives_the_order_away():
+    found = hidden.shuffled_choice(tiny_encoder("roberta"), ["The cat sat.", "Old dogs bark."])
+    for scores in (found.scores, found.shuffled):
+        assert not set("".join(scores.pieces)) & set("TO")
+
+
 # -- neighbours ----------------------------------------------------------------------------------
 
 

@@ -121,7 +121,17 @@ class FramedNouns:
     @property
     def bleached(self) -> dict[str, np.ndarray]:
         """noun -> its one row in the empty frame."""
-        return {noun: self.rows[i, :1] for i, noun in enumerate(self.nouns)}
+        return self.alone(0)
+
+    def alone(self, frame: int) -> dict[str, np.ndarray]:
+        """noun -> its one row in one frame, the same for all nouns; 0 is the empty frame.
+
+        Raises:
+            IndexError: no such frame.
+        """
+        if not 0 <= frame < self.rows.shape[1]:
+            raise IndexError(f"frame {frame} of {self.rows.shape[1]}")
+        return {noun: self.rows[i, frame : frame + 1] for i, noun in enumerate(self.nouns)}
 
     @property
     def contexts(self) -> dict[str, np.ndarray]:

@@ -16,14 +16,13 @@ from ..activations import collect
 from ..encoder import Encoder
 from ..geometry import LayerScores
 from ..limits import labelled_spans
-from ..probes import EdgeResult, Split, edge_probe, expected_layer, probe_layers
+from ..probes import EdgeResult, Split, edge_probe, edge_probe_layers, expected_layer
 from ..resampling import Estimate, percentile_interval, rank_correlation, student_reach
 from ..semantics import SpanTask, coreference_task, held_out_subjects, relation_task
-from ..semantics.probing import components, task_split
+from ..semantics.probing import task_split
 from ..stimuli import Sentence, coreference
 from ..syntax import TreebankVectors
 from ..words import WordList
-from .curves import scores_of
 
 #: task -> (expected layer in BERT-base, in BERT-large), as computed from the authors' outputs
 PUBLISHED: Mapping[str, tuple[float, float]] = {
@@ -59,7 +58,6 @@ class EdgeTask:
     Attributes:
         name: a key of :data:`PUBLISHED`.
         features: [S, N, D] word vectors.
-        reduced: [S, N, W] their first principal components.
         spans: E spans of rows, or pairs of them.
         labels: [E]; groups: [E] sentence of each.
         split: over the E examples.
@@ -67,26 +65,10 @@ class EdgeTask:
 
     name: str
     features: np.ndarray
-    reduced: np.ndarray
     spans: tuple
     labels: tuple[Hashable, ...]
     groups: tuple[int, ...]
     split: Split
-
-    @property
-    def sides(self) -> int:
-        """1 for spans, 2 for pairs."""
-        return 2 if isinstance(self.spans[0][0], tuple) else 1
-
-    def pooled(self) -> np.ndarray:
-        """What a linear probe of one layer gets: [S, E, D] the mean vector of a span; of two spans,
-        [S, E, 3 * W] both means in principal components and their product, since a linear probe
-        could not compare them otherwise."""
-        if self.sides == 1:
-            return _means(self.features, self.spans)
-        first, second = (_means(self.reduced, [pair[side] for pair in self.spans])
-                         for side in (0, 1))  # fmt: skip
-        return np.concatenate([first, second, first * second], axis=2)
 
     def limited(self, most: int, seed: int) -> EdgeTask:
         """At most ``most`` training and half as many development examples, drawn at random."""
@@ -102,20 +84,6 @@ class EdgeTask:
         columns = (self.spans, self.labels, self.groups)
         spans, labels, groups = (tuple(column[i] for i in kept) for column in columns)
         return replace(self, spans=spans, labels=labels, groups=groups, split=split)
-
-
-def _means(features: np.ndarray, spans: Sequence[tuple[int, int]]) -> np.ndarray:
-    ends = np.array(spans)
-    total = np.zeros((len(features), len(ends), features.shape[2]), dtype=np.float32)
-    size = ends[:, 1] - ends[:, 0]
-    for step in range(int(size.max())):
-        inside = size > step
-        total[:, inside] += features[:, ends[inside, 0] + step]
-    return total / size[:, None]
-
-
-#: principal components that stand for a word where two words are compared
-WIDTH = 64
 
 
 def edge_tasks(
@@ -143,12 +111,10 @@ def edge_tasks(
         seed: of the sentences of the last two, and of that draw.
     """
     tasks = []
-    known = np.flatnonzero(np.isin(vectors.sentence, split.train))
-    reduced = components(vectors.words, known, WIDTH)
     for name in list(PUBLISHED)[:5]:
         found = labelled_spans(sentences, name)
         tasks.append(
-            EdgeTask(name, vectors.words, reduced, found.spans, found.labels, found.groups,
+            EdgeTask(name, vectors.words, found.spans, found.labels, found.groups,
                      found.split(split))
         )  # fmt: skip
     people = coreference(n + n // 2, seed)
@@ -168,12 +134,8 @@ def _from_spans(name: str, encoder: Encoder, task: SpanTask, seed: int) -> EdgeT
         for owner, both in zip(task.sentence_of, task.spans, strict=True)
     )
     split = task_split(task, dev=0.2, seed=seed)
-    owners = np.unique([task.sentence_of[i] for i in split.train])
     states = found.arrays["hidden_states"]
-    known = np.flatnonzero(np.isin(found.text_index, owners))
-    return EdgeTask(
-        name, states, components(states, known, WIDTH), spans, task.labels, task.sentence_of, split
-    )
+    return EdgeTask(name, states, spans, task.labels, task.sentence_of, split)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +143,7 @@ class Readings:
     """One task read three ways. S layers, T test sentences, R bootstrap replicates.
 
     Attributes:
-        single: accuracy of a probe of each layer alone.
+        single: accuracy of the same classifier on each layer alone, mean over the runs.
         runs: cumulative edge probes, one run a seed.
         expected_draws: [R] replicates of the expected layer, mean over runs, inside 0 .. L.
         best_draws: [R] replicates of the best layer, on the same sentences.
@@ -285,11 +247,13 @@ def _from_even(mix: Sequence[float]) -> float:
 def read_three_ways(
     task: EdgeTask, *, seeds: Sequence[int] = (0, 1, 2), epochs: int = 10, model: str
 ) -> Readings:
-    """Train probes of single layers and cumulative edge probes of one task.
+    """Train edge probes of single layers and cumulative ones of one task.
+
+    One kind of classifier serves all three readings, so that they differ by the question alone.
 
     Args:
         task: see :func:`edge_tasks`.
-        seeds: one run of the edge probes each.
+        seeds: one run of all probes each.
         epochs: of each.
         model: name for the results.
 
@@ -301,19 +265,19 @@ def read_three_ways(
         raise ValueError("needs one seed or more")
     owners = [task.groups[i] for i in task.split.test]
     seed = seeds[0]
-    single = scores_of(
-        probe_layers(task.pooled(), task.labels, task.split, kind="ridge", seed=seed, model=model),
-        owners, seed,
-    )  # fmt: skip
+    data = (task.features, task.spans, task.labels, task.split)
+    recipe = {"hidden": 32, "epochs": epochs, "batch_size": _BATCH}
     runs = tuple(
-        edge_probe(
-            task.features, task.spans, task.labels, task.split, hidden=32, epochs=epochs,
-            batch_size=_BATCH, seed=number, groups=task.groups, model=model,
-        )
+        edge_probe(*data, **recipe, seed=number, groups=task.groups, model=model)
         for number in seeds
-    )  # fmt: skip
+    )
+    alone = np.mean([edge_probe_layers(*data, **recipe, seed=number) for number in seeds], axis=0)
     _, code = np.unique(owners, return_inverse=True)
     counts = np.bincount(code)
+    single = LayerScores(
+        "probe accuracy", "share", np.stack([np.bincount(code, weights=row) for row in alone], 1),
+        counts, model, seed, {"majority": np.full(len(alone), runs[0].majority)},
+    )  # fmt: skip
     times = np.random.default_rng(seed).multinomial(
         len(counts), np.full(len(counts), 1 / len(counts)), size=RESAMPLES
     )

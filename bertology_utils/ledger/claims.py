@@ -297,6 +297,6 @@ def _check(claim: Claim, ledger: Ledger) -> None:
     unknown = set(claim.measure.baselines) - set(ledger.baselines)
     if unknown:
         raise ValueError(f"unknown baseline {', '.join(sorted(unknown))}")
-    unmeasured = set(claim.rule.baselines) - set(claim.measure.baselines)
+    unmeasured = set((*claim.rule.baselines, *claim.rule.controls)) - set(claim.measure.baselines)
     if unmeasured:
         raise ValueError(f"the rule names {', '.join(sorted(unmeasured))}, the measure does not")

@@ -2,9 +2,10 @@
 
 A rule speaks about the measured value, its 95% interval and its baselines. For all kinds:
 
-* *replicates*: the whole interval is where the claim puts the value;
+* *replicates*: the whole interval is where the claim puts the value, and no control is there too
+  (or ours lies wholly beyond it);
 * *partly*: the value is there, but the interval reaches out of it (or was not estimated, and the
-  rule does not call the quantity ``exact``);
+  rule does not call the quantity ``exact``), or a control that has nothing to show does as well;
 * *does not*: the value itself is elsewhere.
 """
 
@@ -24,7 +25,7 @@ DOES_NOT = "does not"
 NOT_TESTABLE = "not testable on this model"
 VERDICTS = (REPLICATES, PARTLY, DOES_NOT, NOT_TESTABLE)
 
-#: Keys each kind of rule needs beside ``kind`` (``min_n`` and ``exact`` are open to all).
+#: Keys each kind of rule needs beside ``kind`` (those of :data:`FOR_ALL` are open to all).
 KINDS: Mapping[str, tuple[str, ...]] = {
     "above_baseline": ("baselines",),
     "below_baseline": ("baselines",),
@@ -35,6 +36,9 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "equal": ("target", "tolerance"),
     "interval": ("low", "high"),
 }
+FOR_ALL = ("min_n", "exact", "controls")
+#: a baseline of this name is a control wherever it was measured, whether the rule names it or not
+RANDOM_MODEL = "random_model"
 OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "above_baseline": ("margin",),
     "below_baseline": ("margin",),
@@ -60,6 +64,11 @@ class Rule:
 
     ``min_n``: fewer items than this and the model cannot be judged. ``exact``: the quantity is
     computed, not sampled, so that its interval is the value itself.
+
+    ``controls``: measured baselines that should fail the rule, such as the same measurement with
+    random weights. One that passes it as well leaves no claim "replicated", unless the whole
+    interval lies beyond it on the claim's side; ranges with two ends have no such side. The random
+    model is a control whenever it was measured and the rule does not compare with it anyway.
     """
 
     kind: str
@@ -73,6 +82,7 @@ class Rule:
     expected: str = ""
     min_n: int = 1
     exact: bool = False
+    controls: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any]) -> Rule:
@@ -86,13 +96,16 @@ class Rule:
         if kind not in KINDS:
             raise ValueError(f"unknown kind of rule {kind!r}; known: {', '.join(KINDS)}")
         missing = set(KINDS[kind]) - set(given)
-        extra = set(given) - set(KINDS[kind]) - set(OPTIONAL.get(kind, ())) - {"min_n", "exact"}
+        extra = set(given) - set(KINDS[kind]) - set(OPTIONAL.get(kind, ())) - set(FOR_ALL)
         if missing or extra:
             raise ValueError(f"rule {kind}: missing {sorted(missing)}, not meant {sorted(extra)}")
-        if "baselines" in given:
-            given["baselines"] = tuple(given["baselines"])
-            if not given["baselines"]:
-                raise ValueError(f"rule {kind}: no baselines named")
+        for names in {"baselines", "controls"} & set(given):
+            given[names] = tuple(given[names])
+            if not given[names]:
+                raise ValueError(f"rule {kind}: no {names} named")
+        both = set(given.get("baselines", ())) & set(given.get("controls", ()))
+        if both:
+            raise ValueError(f"rule {kind}: {sorted(both)} as baseline and as control")
         if given.get("expected", "positive") not in ("positive", "negative"):
             raise ValueError(f"rule {kind}: expected is {given['expected']!r}")
         rule = cls(kind=kind, **given)
@@ -132,29 +145,60 @@ class Rule:
         """Compare a measurement with the rule.
 
         Raises:
-            MissingBaselineError: a baseline of the rule is not in the measurement.
+            MissingBaselineError: a baseline or control of the rule is not in the measurement.
         """
         region = self.region(measurement.baselines)
+        levels = self._control_levels(measurement.baselines)
         if measurement.n < self.min_n:
             return Verdict(NOT_TESTABLE, f"only {measurement.n} items of at least {self.min_n}")
-        # One-sided claims are about "more" or "less": touching the border is not enough.
-        closed = self.kind in ("near_baseline", "equal", "interval")
         where = _range_in_words(region)
         value = f"{measurement.value:.4g}"
-        if not _inside(measurement.value, region, closed):
+        if not self._inside(measurement.value, region):
             return Verdict(DOES_NOT, f"{value} is not {where}")
         if self.exact:
-            return Verdict(REPLICATES, f"{value} is {where}")
-        if measurement.interval is None:
+            ends = (measurement.value, measurement.value)
+        elif measurement.interval is None:
             return Verdict(PARTLY, f"{value} is {where}, but its uncertainty was not estimated")
-        low, high = measurement.interval
-        spread = f"[{low:.4g}, {high:.4g}]"
-        if _inside(low, region, closed) and _inside(high, region, closed):
-            return Verdict(REPLICATES, f"{value} {spread} is {where}")
-        return Verdict(PARTLY, f"{value} is {where}, its interval {spread} is not")
+        else:
+            ends = measurement.interval
+            spread = f"[{ends[0]:.4g}, {ends[1]:.4g}]"
+            if not all(self._inside(end, region) for end in ends):
+                return Verdict(PARTLY, f"{value} is {where}, its interval {spread} is not")
+            value = f"{value} {spread}"
+        reached = [
+            f"{name.replace('_', ' ')} ({level:.4g})"
+            for name, level in levels.items()
+            if self._inside(level, region) and not _beyond(ends, level, region)
+        ]
+        if reached:
+            side = "" if self._closed else " and not clearly behind"
+            return Verdict(PARTLY, f"{value} is {where}, but {', '.join(reached)} is too{side}")
+        return Verdict(REPLICATES, f"{value} is {where}")
+
+    def _control_levels(self, baselines: Mapping[str, float]) -> dict[str, float]:
+        names = list(self.controls)
+        if RANDOM_MODEL in baselines and RANDOM_MODEL not in (*self.baselines, *names):
+            names.append(RANDOM_MODEL)
+        for name in names:
+            if name not in baselines:
+                have = ", ".join(sorted(baselines)) or "none"
+                raise MissingBaselineError(f"the control {name!r} was not measured (have: {have})")
+        return {name: baselines[name] for name in names}
+
+    @property
+    def _closed(self) -> bool:
+        # One-sided claims are about "more" or "less": touching the border is not enough.
+        return self.kind in ("near_baseline", "equal", "interval")
+
+    def _inside(self, value: float, region: tuple[float, float]) -> bool:
+        low, high = region
+        return low <= value <= high if self._closed else low < value < high
 
     def in_words(self) -> str:
         """The rule as a phrase, for tables."""
+        return self._place_in_words() + self._controls_in_words()
+
+    def _place_in_words(self) -> str:
         names = " and ".join(name.replace("_", " ") for name in self.baselines)
         by = f" by more than {self.margin:g}" if self.margin else ""
         match self.kind:
@@ -170,10 +214,19 @@ class Rule:
                 return f"{self.target:g} to within {self.tolerance:g}"
         return _range_in_words(self.region({}))
 
+    def _controls_in_words(self) -> str:
+        if not self.controls:
+            return ""
+        names = " and ".join(name.replace("_", " ") for name in self.controls)
+        return f", unlike {names}" if self._closed else f", and beyond {names}"
 
-def _inside(value: float, region: tuple[float, float], closed: bool) -> bool:
+
+def _beyond(ends: tuple[float, float], level: float, region: tuple[float, float]) -> bool:
+    """Whether the whole interval lies past ``level``, on the open side of a one-sided region."""
     low, high = region
-    return low <= value <= high if closed else low < value < high
+    if math.isinf(high) and math.isfinite(low):
+        return ends[0] > level
+    return math.isinf(low) and math.isfinite(high) and ends[1] < level
 
 
 def _range_in_words(region: tuple[float, float]) -> str:

@@ -11,7 +11,14 @@ from .codelength import CodelengthResult, online_codelength, variational_codelen
 from .control import SelectivityResult, control_labels, selectivity
 from .data import Split, group_split, random_split, words_split
 from .decoding import eisner, heads_from_edges, max_arborescence, spanning_edges
-from .edge import EdgeResult, centre_of_gravity, edge_probe, expected_layer, row_spans
+from .edge import (
+    EdgeResult,
+    centre_of_gravity,
+    edge_probe,
+    edge_probe_layers,
+    expected_layer,
+    row_spans,
+)
 from .erasure import Erasure, inlp, leace, random_erasure
 from .errors import (
     DecodingError,
@@ -75,6 +82,7 @@ __all__ = [
     "depth_probe",
     "distance_probe",
     "edge_probe",
+    "edge_probe_layers",
     "eisner",
     "expected_layer",
     "fit_linear",

@@ -160,13 +160,85 @@ def edge_probe(
         ProbeError: a span out of range, or single spans among pairs.
         OneClassError, TooFewExamplesError, UnequalLengthError, NonFiniteError: bad data.
     """
+    if groups is not None and len(groups) != len(spans):
+        raise UnequalLengthError(f"{len(groups)} groups for {len(spans)} examples")
+    below = torch.ones(len(features), len(features), dtype=torch.bool).tril()
+    majority, correct, weights = _train(
+        features, spans, labels, split, below, pooling=pooling, hidden=hidden, epochs=epochs,
+        patience=patience, lr=lr, batch_size=batch_size, seed=seed,
+    )  # fmt: skip
+    cumulative = tuple(correct.mean(1).tolist())
+    held = None if groups is None else [groups[i] for i in split.test]
+    middle = expected_layer(cumulative)
+    return EdgeResult(
+        cumulative,
+        tuple(weights),
+        centre_of_gravity(weights),
+        middle,
+        None if middle is None else _expected_interval(correct, held, middle, seed),
+        majority,
+        len(split.train),
+        len(split.test),
+        seed,
+        share_interval(correct[-1], held, seed),
+        model,
+        correct,
+    )
+
+
+def edge_probe_layers(
+    features: np.ndarray | Tensor,
+    spans: Sequence[Span] | Sequence[tuple[Span, Span]],
+    labels: Sequence[Hashable],
+    split: Split,
+    *,
+    pooling: str = "mean",
+    hidden: int = 64,
+    epochs: int = 15,
+    patience: int = 3,
+    lr: float = 5e-3,
+    batch_size: int = 256,
+    seed: int = 0,
+) -> np.ndarray:
+    """The classifier of :func:`edge_probe` on every layer by itself, nothing mixed.
+
+    Arguments and errors are those of :func:`edge_probe`.
+
+    Returns:
+        [L + 1, n_test] True where the probe of a layer is right, in the order of the test part.
+    """
+    alone = torch.eye(len(features), dtype=torch.bool)
+    _, correct, _ = _train(
+        features, spans, labels, split, alone, pooling=pooling, hidden=hidden, epochs=epochs,
+        patience=patience, lr=lr, batch_size=batch_size, seed=seed,
+    )  # fmt: skip
+    return correct
+
+
+def _train(
+    features: np.ndarray | Tensor,
+    spans: Sequence,
+    labels: Sequence[Hashable],
+    split: Split,
+    seen: Tensor,
+    *,
+    pooling: str,
+    hidden: int,
+    epochs: int,
+    patience: int,
+    lr: float,
+    batch_size: int,
+    seed: int,
+) -> tuple[float, np.ndarray, list[float]]:
+    """(majority, hits [M, n_test], mix of the last probe [S]) of probes that see layers ``seen``.
+
+    ``seen`` is [M, S] with M = S: which layers each probe may mix.
+    """
     if pooling not in POOLINGS:
         raise ValueError(f"pooling is {pooling!r}, must be one of {', '.join(POOLINGS)}")
     data = as_features(features)
     sides = _sides(spans, data.shape[1])
     task = as_task(labels, split, len(spans))
-    if groups is not None and len(groups) != len(spans):
-        raise UnequalLengthError(f"{len(groups)} groups for {len(spans)} examples")
     data = data - data.mean(1, keepdim=True)
     data = data / data.square().mean((1, 2), keepdim=True).sqrt().clamp_min(1e-12)
     inputs = [_Side(data, side, pooling) for side in sides]
@@ -184,7 +256,7 @@ def edge_probe(
         "out_bias": torch.zeros(layers, classes),
     }
     parameters = {name: value.to(data.device) for name, value in parameters.items()}
-    hidden_from = torch.triu(torch.ones(layers, layers, dtype=torch.bool, device=data.device), 1)
+    hidden_from = ~seen.to(data.device)
 
     def mix() -> Tensor:
         return (_MIX_SPEED * parameters["mix"]).masked_fill(hidden_from, -torch.inf).softmax(1)
@@ -229,24 +301,7 @@ def edge_probe(
     with torch.no_grad():
         said = torch.cat([logits(rows).argmax(2) for rows in test.split(1024)], dim=1)
         weights = mix()[-1].cpu().tolist()
-    correct = (said == codes[test]).cpu().numpy()
-    cumulative = tuple(correct.mean(1).tolist())
-    held = None if groups is None else [groups[i] for i in split.test]
-    middle = expected_layer(cumulative)
-    return EdgeResult(
-        cumulative,
-        tuple(weights),
-        centre_of_gravity(weights),
-        middle,
-        None if middle is None else _expected_interval(correct, held, middle, seed),
-        task.majority,
-        len(split.train),
-        len(split.test),
-        seed,
-        share_interval(correct[-1], held, seed),
-        model,
-        correct,
-    )
+    return task.majority, (said == codes[test]).cpu().numpy(), weights
 
 
 class _Side:

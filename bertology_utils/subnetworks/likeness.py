@@ -9,6 +9,7 @@ import numpy as np
 
 from ..activations import collect
 from ..attention import head_distances
+from ..cloze import wilson_interval
 from ..encoder import Encoder
 from ..probes import EdgeResult, edge_probe, group_split
 from ..resampling import Estimate, percentile_interval, resampled_means
@@ -82,8 +83,9 @@ class AddedLayers:
     def harmed(self, least: float = 0.002) -> Estimate:
         """Share of tasks in which some layer costs at least ``least`` of accuracy.
 
-        Computed, not sampled; ``noise`` is the share to expect if the accuracy of no task changed
-        from the first layer on that reaches its final level, given the number of test words.
+        The tasks are few: the interval is Wilson's, for as many tasks drawn at random. Baseline
+        ``noise``: the share to expect if no layer changed the accuracy of any task, given how many
+        test words neighbouring probes disagree on.
         """
         lost = [min(result.gains) <= -least for result in self.results.values()]
         draw = np.random.default_rng(self.seed)
@@ -102,6 +104,7 @@ class AddedLayers:
         return Estimate(
             value=float(np.mean(lost)), unit="share", n=len(lost), model=self.model,
             seed=self.seed, baselines={"noise": float(np.mean(by_noise))},
+            interval=wilson_interval(sum(lost), len(lost)),
         )  # fmt: skip
 
 

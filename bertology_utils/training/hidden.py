@@ -162,13 +162,15 @@ def shuffled_choice(
     encoder: Encoder, sentences: Sequence[str], *, seed: int = 0
 ) -> ShuffledChoice:
     """Hide every token in turn and sum up (Baevski et al. 2019 train on this; Salazar et al. 2020
-    score with it). The final mark stays in its place.
+    score with it). The final mark stays in its place. Both are compared in lower case: a capital
+    letter would tell which word came first.
 
     Raises:
         TrainingDataError: fewer than two sentences.
     """
     if len(sentences) < 2:
         raise TrainingDataError("a share takes at least two sentences")
+    sentences = [sentence.lower() for sentence in sentences]
     rng = np.random.default_rng(seed)
     others = []
     for sentence in sentences:

@@ -241,6 +241,31 @@ def test_kernels_run_offline_on_one_thread_in_an_empty_folder(mini, monkeypatch)
     assert mini.run()[0]["one"] == "['1', None, None, 'chapters/one'] []\n"
 
 
+HEADLESS = """class MissingHeadError(Exception): pass
+raise MissingHeadError("'m' has no trained 'mlm' head")
+guesses = 1
+```
+
+```{code-cell} ipython3
+print("twice", 2 * guesses)
+```
+
+```{code-cell} ipython3
+print("goes on")"""
+
+
+def test_another_model_may_lack_a_head_and_the_books_own_may_not(mini, monkeypatch):
+    mini.write("one", HEADLESS)
+    monkeypatch.setenv("BERTOLOGY_MODEL", "another-model")
+    texts, failures, _ = mini.run()
+    assert (texts, failures) == ({"one": "goes on\n"}, [])
+    mini.write("one", HEADLESS + "\nprint(never_made)")
+    assert "never_made" in str(mini.run()[1][0])  # a mistake remains one
+    monkeypatch.delenv("BERTOLOGY_MODEL")
+    mini.write("one", HEADLESS)
+    assert "has no trained" in str(mini.run()[1][0])
+
+
 def test_results_of_an_earlier_run_do_not_survive_the_next(mini):
     code = "import os, pathlib\npathlib.Path(os.environ['BERTOLOGY_RESULTS'], '{}').touch()"
     mini.write("one", code.format("old.json"))

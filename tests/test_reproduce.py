@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,30 @@ def test_what_is_done_is_kept_until_code_or_model_change(shelf):
     assert set(shelf.numbers()) == {"SYN-01", "SEM-01"}
     os.utime(Path(shelf.model, "model.safetensors"), (1, 1))
     assert shelf.reproduce("SEM-01").ran == 1
+
+
+def test_a_model_without_a_head_is_not_tested_on_it_and_on_the_rest_it_is(shelf):
+    shelf.write(
+        "02_syntax",
+        OPENING,
+        "from bertology_utils.cloze import fill_mask\n"
+        "guesses = fill_mask(encoder, ['The cat [MASK].'])\nrecord('SYN-13')",
+        "first = guesses[0]",
+        "print(first)\nrecord('SYN-14')",
+        "record('SYN-01')",
+        "record('SYN-02', mistake)",
+    )
+    headless = tiny_encoder("bert", n_layers=2)
+    headless = replace(headless, trained_heads=frozenset())
+    folder = save_encoder(headless, shelf.results.parent / "headless")
+    report = shelf.reproduce("SYN-01", "SYN-02", "SYN-13", "SYN-14", models=(str(folder),))
+    found = ledger.results("headless", shelf.results)
+    assert set(found) == {"SYN-01", "SYN-13", "SYN-14"}
+    for claim in ("SYN-13", "SYN-14"):
+        assert found[claim].verdict.word == ledger.NOT_TESTABLE
+        assert "no trained 'mlm' head" in found[claim].verdict.because
+    assert found["SYN-01"].measurement is not None
+    assert list(report.failures) == ["SYN-02 on headless"]
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])

@@ -39,6 +39,7 @@ from bertology_utils.ledger import default_model, folder_name
 from bertology_utils.ledger.store import RESULTS_FOLDER
 from bertology_utils.reproduce.chapters import Book, Chapter
 from bertology_utils.reproduce.surroundings import cell_environment
+from bertology_utils.reproduce.unasked import Unasked, claims_named
 
 _STORES_KEPT = 3
 _USAGE = (
@@ -315,8 +316,20 @@ def _run_chapter(
     def entered(cell: nbformat.NotebookNode, cell_index: int) -> None:
         seen["cell"] = cell_index
 
+    unasked = Unasked()
+
     async def ran(cell: nbformat.NotebookNode, cell_index: int, execute_reply: dict) -> None:
-        if cell_index == code_cells[-1] and execute_reply["content"]["status"] == "ok":
+        content = execute_reply["content"]
+        client.allow_error_names = []
+        # The book's own model has to face every cell.
+        if content["status"] == "error" and os.environ.get("BERTOLOGY_MODEL"):
+            why = unasked.reason(cell.source, content["ename"], content["evalue"])
+            if why is not None:
+                client.allow_error_names = [content["ename"]]
+                cell.outputs = [_note(f"Not asked of this model: {why}")]
+                if claims := claims_named(cell.source):
+                    await _record_unasked(client, claims, why)
+        if cell_index == code_cells[-1] and content["status"] == "ok":
             seen["usage"] = await _usage(client)
 
     client = NotebookClient(
@@ -385,6 +398,27 @@ async def _usage(client: NotebookClient) -> tuple[float, float]:
     text = reply["content"]["user_expressions"]["usage"]["data"]["text/plain"]
     peak, seconds = ast.literal_eval(text)
     return peak / 1e6 if platform.system() == "Darwin" else peak * 1024 / 1e6, seconds
+
+
+def _note(text: str) -> nbformat.NotebookNode:
+    return nbformat.v4.new_output("display_data", data={"text/plain": text})
+
+
+async def _record_unasked(client: NotebookClient, claims: Iterable[str], why: str) -> None:
+    """Record claims that the kernel's model cannot face, unless they have been recorded.
+
+    Raises:
+        DeadKernelError: the kernel could not do it.
+    """
+    code = (
+        "from bertology_utils import ledger as _ledger\n"
+        "_name = _ledger.default_model()\n"
+        f"for _claim in _ledger.missing(_name, {list(claims)!r}):\n"
+        f"    _ledger.record(_claim, _ledger.NotTestable(model=_name, reason={why!r}))"
+    )
+    reply = await ensure_async(client.kc.execute(code, silent=True, reply=True, timeout=60))
+    if reply["content"]["status"] != "ok":
+        raise DeadKernelError(f"{', '.join(claims)} could not be recorded: {reply['content']}")
 
 
 def _describe(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -171,7 +172,8 @@ def glue_values(
     """Names and values to hand to ``myst_nb.glue``, for numbers inside a chapter's sentences.
 
     For each recorded claim: ``syn-13`` (the value), ``syn-13-low``, ``syn-13-high``, ``syn-13-n``,
-    ``syn-13-verdict`` and ``syn-13-<baseline>``; claims without a value give their verdict only.
+    ``syn-13-verdict`` and ``syn-13-<baseline>``. For what a model could not be asked, the numbers
+    are nan, so that the sentences stay whole; the verdict says why.
     """
     values: dict[str, float | str] = {}
     for row in rows(model, chapter=chapter, root=root):
@@ -181,6 +183,9 @@ def glue_values(
         values[f"{name}-verdict"] = row.status
         found = row.record.measurement
         if found is None:
+            ends = ("", "-low", "-high", "-n")
+            ends += tuple(f"-{key.replace('_', '-')}" for key in row.claim.measure.baselines)
+            values |= {name + end: math.nan for end in ends}
             continue
         values[name] = found.value
         values[f"{name}-n"] = found.n

@@ -2,7 +2,8 @@
 
 Cells run in an IPython shell without a front end, as in the book's kernels. A cell that raises
 does not end the job, since the claims of later cells may not depend on it; a claim left without
-a record gets the error of the cell that names it, else the first error.
+a record gets the error of the cell that names it, else the first error. Claims of cells that need
+an output head which the model lacks are recorded as not testable.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from .. import ledger
 from .jobs import Cell, Job, Outcome
 from .models import ModelChoice
+from .unasked import Unasked, claims_named
 
 
 def run_cells(job: Job) -> Outcome:
@@ -50,12 +52,19 @@ def _run_until_recorded(job: Job) -> dict[int, str]:
 
     shell = InteractiveShell.instance()
     errors = {}
+    unasked = Unasked()
     for number, cell in enumerate(job.cells):
         done = shell.run_cell(cell.source, store_history=False)
         error = done.error_before_exec or done.error_in_exec
         if error is not None and not cell.may_fail:
-            first = (str(error).strip().splitlines() or [""])[0]
-            errors[number] = f"{type(error).__name__}: {first}"
+            kind, first = type(error).__name__, (str(error).strip().splitlines() or [""])[0]
+            why = unasked.reason(cell.source, kind, str(error))
+            if why is None:
+                errors[number] = f"{kind}: {first}"
+            else:
+                for claim in set(claims_named(cell.source)) & set(_missing(job)):
+                    outcome = ledger.NotTestable(model=job.model.name, reason=why)
+                    ledger.record(claim, outcome)
         if not _missing(job):
             break
     return errors

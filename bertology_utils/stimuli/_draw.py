@@ -18,7 +18,9 @@ class Draw:
     """A source of reproducible choices."""
 
     def __init__(self, *key: object):
-        self._random = random.Random("/".join(str(part) for part in key))
+        # Encoded here, since keys hold users' words, which may hold halves of surrogate pairs.
+        text = "/".join(str(part) for part in key)
+        self._random = random.Random(text.encode("utf-8", "surrogatepass"))
 
     def chance(self, probability: float) -> bool:
         """True with the given probability."""

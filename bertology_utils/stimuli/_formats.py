@@ -17,10 +17,17 @@ class ReaderError(ValueError):
     """Input that is not in the expected format, or cannot be found."""
 
     def __init__(self, message: str, path: Path | None = None, line: int | None = None):
-        place = "" if path is None else f"{path}:{line}: " if line else f"{path}: "
+        shown = "" if path is None else _printable(str(path))
+        place = "" if path is None else f"{shown}:{line}: " if line else f"{shown}: "
         super().__init__(place + message)
         self.path = path
         self.line = line
+
+
+def _printable(path: str) -> str:
+    """A path for an error message: one that no file system takes may be long or unwritable."""
+    short = path if len(path) <= 300 else f"{path[:20]}...{path[-260:]}"
+    return short.encode("utf-8", "backslashreplace").decode()
 
 
 @dataclass(frozen=True)
@@ -50,14 +57,19 @@ class WordInContext:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """(line number, line without its end) of a UTF-8 file."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        number = 0
-        try:
-            for number, line in enumerate(stream, 1):
-                yield number, line.rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            raise ReaderError(f"not UTF-8: {error.reason}", path, number + 1) from error
+    """(line number, line without its end) of a UTF-8 file; a byte order mark is left out."""
+    # Decoded line by line: a text stream decodes ahead, and would blame an earlier line.
+    try:
+        stream = path.open("rb")
+    except OSError as error:
+        raise ReaderError(f"cannot be read: {error.strerror}", path) from error
+    with stream:
+        for number, raw in enumerate(stream, 1):
+            try:
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise ReaderError(f"not UTF-8: {error.reason}", path, number) from error
+            yield number, line.rstrip("\r\n")
 
 
 def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -68,6 +80,9 @@ def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             row = json.loads(line)
         except json.JSONDecodeError as error:
             raise ReaderError(f"not JSON: {error.msg}", path, number) from error
+        except (ValueError, RecursionError) as error:
+            # Numbers of thousands of digits, brackets nested thousands of times.
+            raise ReaderError(f"not JSON that can be read: {error}", path, number) from error
         if not isinstance(row, dict):
             raise ReaderError(f"expected an object, found {type(row).__name__}", path, number)
         yield number, row
@@ -77,7 +92,23 @@ def text_of(row: dict[str, Any], key: str, path: Path | None, line: int | None) 
     value = row.get(key)
     if not isinstance(value, str) or not value:
         raise ReaderError(f"missing or empty {key!r}", path, line)
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        message = f"half of a surrogate pair in {key!r}, at character {error.start}"
+        raise ReaderError(message, path, line) from None
     return value
+
+
+def _is_place(text: str) -> bool:
+    """Whether this numbers a word: ASCII digits, and not more of them than sentences need."""
+    return text.isascii() and text.isdecimal() and len(text) < 10
+
+
+def _shown(value: object) -> str:
+    """The start of what a file says, quoted, for an error message."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _files(path: Path, pattern: str) -> list[Path]:
@@ -159,9 +190,11 @@ def _conllu_sentence(
     heads = []
     for position, (number, cells) in enumerate(rows, 1):
         if cells[0] != str(position):
-            raise ReaderError(f"expected word {position}, found {cells[0]!r}", file, number)
-        if not cells[6].isdigit():
-            raise ReaderError(f"head {cells[6]!r} is not a number", file, number)
+            raise ReaderError(f"expected word {position}, found {_shown(cells[0])}", file, number)
+        if not cells[1]:
+            raise ReaderError(f"word {position} is empty", file, number)
+        if not _is_place(cells[6]):
+            raise ReaderError(f"head {_shown(cells[6])} is not a number", file, number)
         heads.append(int(cells[6]))
     columns = [tuple(cells[i] for _, cells in rows) for i in (1, 2, 3, 5, 7)]
     words, lemmas, upos, feats, deprels = columns
@@ -183,7 +216,7 @@ def _templates(file: Path) -> tuple[str, ...]:
     for line, row in _json_lines(file):
         pattern = text_of(row, "pattern", file, line)
         if pattern.count("[X]") != 1 or pattern.count("[Y]") != 1:
-            raise ReaderError(f"need one [X] and one [Y] in {pattern!r}", file, line)
+            raise ReaderError(f"need one [X] and one [Y] in {_shown(pattern)}", file, line)
         out.append(pattern)
     return tuple(_some(out, file))
 
@@ -241,7 +274,7 @@ def read_lama(path: Path) -> list[Fact]:
         for line, row in _json_lines(table):
             template = text_of(row, "template", table, line)
             if template.count("[X]") != 1 or template.count("[Y]") != 1:
-                raise ReaderError(f"need one [X] and one [Y] in {template!r}", table, line)
+                raise ReaderError(f"need one [X] and one [Y] in {_shown(template)}", table, line)
             templates[text_of(row, "relation", table, line)] = template
     out: list[Fact] = []
     files = [f for f in sorted(path.rglob("*.jsonl")) if f != table]
@@ -263,12 +296,12 @@ def _lama_row(row: dict[str, Any], path: Path, line: int) -> Fact:
     if isinstance(masked, list) and masked and all(isinstance(m, str) for m in masked):
         text = " ".join(masked)
         if text.count("[MASK]") != 1:
-            raise ReaderError(f"need one [MASK] in {text!r}", path, line)
+            raise ReaderError(f"need one [MASK] in {_shown(text)}", path, line)
         template = text.replace("[MASK]", "[Y]")
     else:
         template = text_of(row, "template", path, line)
         if template.count("[Y]") != 1:
-            raise ReaderError(f"need one [Y] in {template!r}", path, line)
+            raise ReaderError(f"need one [Y] in {_shown(template)}", path, line)
     return Fact(subject, relation, answer, (answer,), "unknown", (template,), ())
 
 
@@ -281,7 +314,7 @@ ACCEPTABILITY_LABELS = {"0": "unacceptable", "1": "acceptable"}
 
 def label_of(value: object, names: dict[str, str], path: Path | None, line: int | None) -> str:
     if str(value) not in names:
-        raise ReaderError(f"label {value!r} is not one of {', '.join(names)}", path, line)
+        raise ReaderError(f"label {_shown(value)} is not one of {', '.join(names)}", path, line)
     return names[str(value)]
 
 
@@ -328,7 +361,7 @@ def read_wic(path: Path) -> list[WordInContext]:
         gold = []
         for number, line in _lines(gold_path):
             if line not in ("T", "F"):
-                raise ReaderError(f"label {line!r} is not T or F", gold_path, number)
+                raise ReaderError(f"label {_shown(line)} is not T or F", gold_path, number)
             gold.append(line)
     out = []
     for number, line in _lines(data):
@@ -338,12 +371,12 @@ def read_wic(path: Path) -> list[WordInContext]:
         word, pos, places, first, second = cells
         sentences = (tuple(first.split()), tuple(second.split()))
         left, _, right = places.partition("-")
-        if not (left.isdigit() and right.isdigit()):
-            raise ReaderError(f"positions {places!r} are not two numbers", data, number)
+        if not (_is_place(left) and _is_place(right)):
+            raise ReaderError(f"positions {_shown(places)} are not two numbers", data, number)
         targets = (int(left), int(right))
         for target, sentence in zip(targets, sentences, strict=True):
             if target >= len(sentence):
-                raise ReaderError(f"no word {target} in {' '.join(sentence)!r}", data, number)
+                raise ReaderError(f"no word {target} in {_shown(' '.join(sentence))}", data, number)
         if gold is not None and number > len(gold):
             raise ReaderError(f"{gold_path.name} has only {len(gold)} labels", data, number)
         same = None if gold is None else gold[number - 1] == "T"

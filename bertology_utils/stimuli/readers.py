@@ -6,6 +6,7 @@ Malformed input raises :class:`ReaderError` with the file and line.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,9 @@ from bertology_utils.stimuli._formats import (
     text_of,
 )
 from bertology_utils.stimuli.sentiment import LabelledText
+
+#: owner/name, as the hub writes it
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 
 FORMATS = ("blimp", "conllu", "lama", "pararel", "sst2", "cola", "wic")
 __all__ = [
@@ -66,14 +70,23 @@ def load(name: str, path_or_hub: str | Path, *, split: str = "validation", confi
     """
     if name not in FORMATS:
         raise ReaderError(f"unknown format {name!r}; known: {', '.join(FORMATS)}")
-    path = Path(path_or_hub)
-    if path.exists():
-        return _READERS[name](path)
+    if not isinstance(path_or_hub, str | Path):
+        kind = type(path_or_hub).__name__
+        raise ReaderError(f"expected a path or the id of a data set on the hub, not {kind}")
     text = str(path_or_hub)
-    looks_like_hub = text.count("/") == 1 and not text.startswith((".", "/", "~"))
-    if not looks_like_hub or path.suffix in (".jsonl", ".tsv", ".conllu", ".txt"):
+    path = Path(text)
+    if text and _exists(path):
+        return _READERS[name](path)
+    if not _HUB_ID.fullmatch(text) or path.suffix in (".jsonl", ".tsv", ".conllu", ".txt"):
         raise ReaderError("no such file or folder", path)
     return _from_hub(name, text, split, config)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False  # a name that no file system takes
 
 
 # -- the hub -------------------------------------------------------------------------------------

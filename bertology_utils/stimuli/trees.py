@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 
 
 class TreeError(ValueError):
@@ -114,8 +115,8 @@ class Sentence:
     ``heads`` follow CoNLL-U: 1-based, 0 for the root. ``words`` are as written, punctuation apart.
     Use :meth:`head_of`, :meth:`edges`, :meth:`distances` to work with 0-based indices.
 
-    Raises TreeError when the parts differ in length, or the heads have no root, several roots, a
-    head out of range or a cycle.
+    Raises TreeError when the parts differ in length, a word is empty or no text, or the heads have
+    no root, several roots, a head out of range or a cycle.
     """
 
     words: tuple[str, ...]
@@ -131,17 +132,25 @@ class Sentence:
     def __post_init__(self) -> None:
         n = len(self.words)
         if n == 0:
-            raise TreeError(f"sentence {self.sent_id or self.text!r} has no words")
+            raise TreeError(f"sentence {self._name} has no words")
         for name in ("upos", "heads", "deprels", "lemmas", "feats"):
             if len(getattr(self, name)) != n:
                 raise TreeError(
-                    f"sentence {self.sent_id or self.text!r}: {n} words but "
+                    f"sentence {self._name}: {n} words but "
                     f"{len(getattr(self, name))} {name}"
                 )
+        for i, word in enumerate(self.words):
+            if not isinstance(word, str) or not word:
+                raise TreeError(f"sentence {self._name}: word {i + 1} is {word!r}")
         check_heads(self.heads, self.sent_id or self.text)
 
     def __len__(self) -> int:
         return len(self.words)
+
+    @property
+    def _name(self) -> str:
+        """What error messages call it."""
+        return repr((self.sent_id or self.text)[:60])
 
     @property
     def pos(self) -> tuple[str, ...]:
@@ -231,9 +240,11 @@ class Treebank:
 
 def check_heads(heads: Sequence[int], where: str = "") -> None:
     """Raise TreeError unless ``heads`` (1-based, 0 = root) is one tree."""
-    label = f"sentence {where!r}: " if where else ""
+    label = f"sentence {where[:60]!r}: " if where else ""
     n = len(heads)
     for i, head in enumerate(heads):
+        if not isinstance(head, Integral) or isinstance(head, bool):
+            raise TreeError(f"{label}word {i + 1} has head {head!r}, not a number")
         if not 0 <= head <= n:
             raise TreeError(f"{label}word {i + 1} has head {head}, outside 0..{n}")
     roots = [i + 1 for i, head in enumerate(heads) if head == 0]

@@ -6,7 +6,8 @@ resampled (the cluster bootstrap; Efron and Tibshirani 1993, chapter 8).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,6 +15,12 @@ from scipy.stats import rankdata
 from scipy.stats import t as student_t
 
 RESAMPLES = 1000
+#: unit -> least and largest value that it can take
+RANGES: Mapping[str, tuple[float, float]] = {
+    "share": (0.0, 1.0),
+    "share difference": (-1.0, 1.0),
+    "correlation": (-1.0, 1.0),
+}
 #: weights of this many (resamples x items) are held at once
 _CHUNK = 4_000_000
 
@@ -97,6 +104,32 @@ def student_reach(values: np.ndarray) -> float:
     """Half the width of Student's 95 % interval of a mean of independent numbers [N], N > 1."""
     n = len(values)
     return float(student_t.ppf(0.975, n - 1) * np.std(values, ddof=1) / np.sqrt(n))
+
+
+def mean_over_runs(
+    values: Sequence[float],
+    *,
+    unit: str,
+    model: str,
+    baselines: Mapping[str, float] | None = None,
+    seed: int | None = 0,
+) -> Estimate:
+    """Mean of one number a run (a seed, a draw of training data), with Student's 95 % interval.
+
+    The interval is cut where the unit ends (:data:`RANGES`): a share never exceeds 1.
+
+    Raises:
+        ValueError: fewer than two runs.
+    """
+    runs = np.asarray(values, float)
+    if len(runs) < 2:
+        raise ValueError(f"an interval over runs needs two or more, got {len(runs)}")
+    mean, reach = float(runs.mean()), student_reach(runs)
+    low, high = RANGES.get(unit, (-math.inf, math.inf))
+    return Estimate(
+        value=mean, unit=unit, n=len(runs), model=model, baselines=baselines or {}, seed=seed,
+        interval=(max(low, mean - reach), min(high, mean + reach)),
+    )  # fmt: skip
 
 
 def rank_correlation(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ import torch
 from bertology_utils import limits, probes, stimuli
 from bertology_utils.encoder import random_encoder
 from bertology_utils.probes.erasure import Erasure, random_erasure
+from bertology_utils.resampling import mean_over_runs
 
 
 @pytest.fixture(scope="module")
@@ -36,15 +37,18 @@ def test_paired_is_the_mean_difference_and_resamples_groups():
 
 
 def test_over_runs_is_students_interval():
-    found = limits.over_runs([1.0, 2.0, 3.0], unit="layers", model="m")
+    found = mean_over_runs([1.0, 2.0, 3.0], unit="layers", model="m")
     assert found.value == 2.0
     assert found.interval[1] == pytest.approx(2 + 4.302653 / math.sqrt(3), abs=1e-4)
     with pytest.raises(ValueError, match="two"):
-        limits.over_runs([1.0], unit="layers", model="m")
+        mean_over_runs([1.0], unit="layers", model="m")
+    # A share ends at 0 and 1, a difference of shares at -1 and 1.
+    assert mean_over_runs([0.5, 1.0], unit="share", model="m").interval == (0.0, 1.0)
+    assert mean_over_runs([0.5, 1.0], unit="share difference", model="m").interval[0] == -1.0
 
 
 def test_magnitude_turns_sign_and_interval():
-    found = limits.magnitude(limits.over_runs([-1.0, -3.0, -2.5], unit="layers", model="m"))
+    found = limits.magnitude(mean_over_runs([-1.0, -3.0, -2.5], unit="layers", model="m"))
     low, high = found.interval
     assert found.value > 0 and low < found.value < high
 

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from ..encoder import Encoder, evaluating, random_encoder
 from ..finetuning import Recipe as Steps
 from ..finetuning import train as take_steps
-from ..resampling import Estimate, student_reach
+from ..resampling import Estimate, mean_over_runs
 from ..stimuli.sentiment import LabelledText
 from ..words import make_batch
 
@@ -155,12 +155,14 @@ def pretrained_or_random(
     }
     scores = {name: np.array([run.accuracy for run in done]) for name, done in runs.items()}
     return Transfer(
-        pretrained=_over_runs(scores["pre-trained"], "share", (0, 1), encoder.name, baselines),
-        random=_over_runs(
-            scores["random"], "share", (0, 1), f"{encoder.name} (random)", baselines
+        pretrained=mean_over_runs(
+            scores["pre-trained"], unit="share", model=encoder.name, baselines=baselines
         ),
-        difference=_over_runs(
-            scores["pre-trained"] - scores["random"], "share difference", (-1, 1), encoder.name, {}
+        random=mean_over_runs(
+            scores["random"], unit="share", model=f"{encoder.name} (random)", baselines=baselines
+        ),
+        difference=mean_over_runs(
+            scores["pre-trained"] - scores["random"], unit="share difference", model=encoder.name
         ),
         losses={name: np.array([run.losses for run in done]) for name, done in runs.items()},
         n_test=len(test),
@@ -211,23 +213,3 @@ def _first(encoder: Encoder, texts: Sequence[LabelledText]) -> Tensor:
 
 def _targets(texts: Sequence[LabelledText], labels: list[str], device) -> Tensor:
     return torch.tensor([labels.index(text.label) for text in texts], device=device)
-
-
-def _over_runs(
-    values: np.ndarray,
-    unit: str,
-    limits: tuple[float, float],
-    model: str,
-    baselines: dict[str, float],
-) -> Estimate:
-    n, mean = len(values), float(values.mean())
-    half = student_reach(values)
-    return Estimate(
-        value=mean,
-        unit=unit,
-        n=n,
-        model=model,
-        baselines=baselines,
-        seed=0,
-        interval=(max(limits[0], mean - half), min(limits[1], mean + half)),
-    )

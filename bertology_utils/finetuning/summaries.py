@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..attention import HeadScores
-from ..resampling import Estimate, percentile_interval, resampled_means, student_reach
+from ..resampling import Estimate, mean_over_runs, percentile_interval, resampled_means
 
 RESAMPLES = 1000
-_LIMITS = {"share": (0.0, 1.0), "share difference": (-1.0, 1.0), "correlation": (-1.0, 1.0)}
 
 
 def over_runs(
@@ -28,22 +26,7 @@ def over_runs(
     Raises:
         ValueError: fewer than two runs.
     """
-    numbers = np.asarray(values, float)
-    n = len(numbers)
-    if n < 2:
-        raise ValueError(f"an interval over runs needs two or more, got {n}")
-    mean = float(numbers.mean())
-    half = student_reach(numbers)
-    low, high = _LIMITS.get(unit, (-math.inf, math.inf))
-    return Estimate(
-        value=mean,
-        unit=unit,
-        n=n,
-        model=model,
-        baselines=dict(baselines or {}),
-        seed=seed,
-        interval=(max(low, mean - half), min(high, mean + half)),
-    )
+    return mean_over_runs(values, unit=unit, model=model, baselines=baselines, seed=seed)
 
 
 def paired_gain(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..resampling import Estimate, student_reach
+from ..resampling import Estimate, mean_over_runs
 from .runs import LabRun
 
 MODEL = "lab BERT"
@@ -18,19 +18,7 @@ def over_seeds(values: Sequence[float], *, unit: str, model: str = MODEL) -> Est
     Raises:
         ValueError: fewer than two runs.
     """
-    runs = np.asarray(values, float)
-    if len(runs) < 2:
-        raise ValueError(f"an interval over seeds needs two of them, got {len(runs)}")
-    reach = student_reach(runs)
-    mean = float(runs.mean())
-    low, high = mean - reach, mean + reach
-    if unit == "share":
-        low, high = max(0.0, low), min(1.0, high)
-    if unit == "share difference":
-        low, high = max(-1.0, low), min(1.0, high)
-    return Estimate(
-        value=mean, unit=unit, n=len(runs), model=model, seed=0, interval=(low, high)
-    )
+    return mean_over_runs(values, unit=unit, model=model)
 
 
 def paired(

@@ -3,7 +3,7 @@
 from .capacity import LINEAR, CapacityCurve, capacity_curve
 from .codes import Codes, compare_codes
 from .constant import Tuned, fine_tune, probe_first_piece, subject_numbers, texts_of
-from .estimates import magnitude, over_runs, paired
+from .estimates import magnitude, paired
 from .extraction import MAX, MST, Extractions, extractions, max_scores
 from .leaning import (
     HeadReliance,
@@ -57,7 +57,6 @@ __all__ = [
     "labelled_spans",
     "magnitude",
     "max_scores",
-    "over_runs",
     "paired",
     "pipeline",
     "probe_first_piece",

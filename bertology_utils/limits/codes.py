@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..probes import CodelengthResult, control_labels, online_codelength
-from ..resampling import Estimate
-from .estimates import over_runs
+from ..resampling import Estimate, mean_over_runs
 
 #: ends of the blocks; eight, as shares of the words
 PORTIONS = (0.0125, 0.025, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
@@ -33,7 +32,7 @@ class Codes:
             math.log(control[entry].bits / real[entry].bits)
             for real, control in zip(self.real, self.control, strict=True)
         ]
-        found = over_runs(logs, unit="log ratio", model=self.real[0][entry].model)
+        found = mean_over_runs(logs, unit="log ratio", model=self.real[0][entry].model)
         low, high = found.interval
         return Estimate(
             value=math.exp(found.value), unit="ratio", n=found.n, model=found.model, seed=0,
@@ -43,7 +42,7 @@ class Codes:
     def bits_per_label(self, entry: int, *, control: bool = False) -> Estimate:
         """Mean over runs."""
         codes = self.control if control else self.real
-        return over_runs(
+        return mean_over_runs(
             [run[entry].bits / run[entry].n for run in codes], unit="bits",
             model=codes[0][entry].model,
         )  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 
-from ..resampling import Estimate, percentile_interval, resampled_means, student_reach
+from ..resampling import Estimate, percentile_interval, resampled_means
 
 
 def paired(
@@ -39,23 +39,6 @@ def paired(
     return Estimate(
         value=value, unit=unit, n=len(gap), model=model, seed=seed, baselines=baselines or {},
         interval=percentile_interval(draws, value),
-    )  # fmt: skip
-
-
-def over_runs(values: Sequence[float], *, unit: str, model: str, seed: int = 0) -> Estimate:
-    """Mean over independent runs with Student's 95 % interval.
-
-    Raises:
-        ValueError: fewer than two runs.
-    """
-    runs = np.asarray(values, float)
-    if len(runs) < 2:
-        raise ValueError(f"an interval over runs needs two of them, got {len(runs)}")
-    reach = student_reach(runs)
-    mean = float(runs.mean())
-    return Estimate(
-        value=mean, unit=unit, n=len(runs), model=model, seed=seed,
-        interval=(mean - reach, mean + reach),
     )  # fmt: skip
 
 

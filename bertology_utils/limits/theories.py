@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..probes import EdgeResult, Split, edge_probe, expected_layer, group_split
-from ..resampling import Estimate, percentile_interval
+from ..resampling import Estimate, mean_over_runs, percentile_interval
 from ..stimuli import Sentence
-from .estimates import magnitude, over_runs
+from .estimates import magnitude
 
 #: The steps of the pipeline of Tenney et al. 2019 that our grammar has gold labels for, in order.
 STEPS = ("parts of speech", "constituents", "dependencies", "kinds of entities", "roles")
@@ -118,7 +118,7 @@ class Theories:
         return magnitude(self._over(gaps))
 
     def _over(self, values: Sequence[float]) -> Estimate:
-        return over_runs(values, unit="layers", model=self.runs[self.names[0]][0].model)
+        return mean_over_runs(values, unit="layers", model=self.runs[self.names[0]][0].model)
 
 
 def compare_theories(

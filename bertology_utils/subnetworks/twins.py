@@ -11,7 +11,7 @@ from torch import nn
 
 from ..cloze import compare_at_mask
 from ..encoder import Encoder
-from ..resampling import Estimate, student_reach
+from ..resampling import Estimate, mean_over_runs
 from ..syntax.saturation import MASKED, TinyPair, tiny_encoder, tiny_language
 from ..words import make_batch
 from .likeness import within_layers
@@ -117,14 +117,6 @@ def over_seeds(
     Raises:
         ValueError: fewer than two seeds, or different numbers.
     """
-    gaps = np.asarray(one, float) - np.asarray(other, float)
-    if len(gaps) < 2:
-        raise ValueError("an interval over seeds takes at least two of them")
-    half = student_reach(gaps)
-    value = float(gaps.mean())
-    low, high = value - half, value + half
-    if unit == "share difference":
-        low, high = max(-1.0, low), min(1.0, high)
-    return Estimate(
-        value=value, unit=unit, n=len(gaps), model=model, seed=0, interval=(low, high)
-    )  # fmt: skip
+    if len(one) != len(other):
+        raise ValueError(f"{len(one)} seeds against {len(other)}")
+    return mean_over_runs(np.subtract(one, other), unit=unit, model=model)

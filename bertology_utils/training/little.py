@@ -12,31 +12,12 @@ from ..activations import collect
 from ..cloze import Query, read_queries
 from ..encoder import Encoder
 from ..heads import tune_classifier
-from ..resampling import Estimate, percentile_interval, resampled_means, student_reach
+from ..resampling import Estimate, mean_over_runs, percentile_interval, resampled_means
 from ..stimuli import LabelledText, sentiment, treebank
 from ..words import WordList, align_all
 from .ridge import ridge_guesses
 
 MOST_STEPS = 20_000
-
-
-def over_draws(values: Sequence[float], *, unit: str, model: str, seed: int = 0) -> Estimate:
-    """Mean over independent draws of training data, with Student's 95 % interval.
-
-    Raises:
-        ValueError: fewer than two draws.
-    """
-    runs = np.asarray(values, float)
-    if len(runs) < 2:
-        raise ValueError(f"an interval over draws needs two of them, got {len(runs)}")
-    reach = student_reach(runs)
-    mean = float(runs.mean())
-    low, high = mean - reach, mean + reach
-    if unit == "share difference":
-        low, high = max(-1.0, low), min(1.0, high)
-    return Estimate(
-        value=mean, unit=unit, n=len(runs), model=model, seed=seed, interval=(low, high)
-    )
 
 
 def steps_to_converge(vectors: np.ndarray, labels: np.ndarray, *, goal: float = 0.1) -> int:
@@ -105,7 +86,7 @@ def normalised_cls(encoder: Encoder, *, draws: int = 10, n: int = 48, seed: int 
                 (own - a) / b, labels, (vectors["test"] - a) / b, gold["test"]
             ))  # fmt: skip
     return NormalisedCls(
-        over_draws(logs, unit="log ratio", model=encoder.name, seed=seed),
+        mean_over_runs(logs, unit="log ratio", model=encoder.name, seed=seed),
         vectors["train"].mean(0), vectors["train"].std(0),
         {name: float(np.mean(found)) for name, found in right.items()},
     )  # fmt: skip
@@ -169,7 +150,7 @@ def parts_of_speech(
                 scores[name][k, draw] = (guess == labels[test]).mean()
     gap = scores["with"][0] - scores["without"][0]
     return PartsOfSpeech(
-        over_draws(gap, unit="share difference", model=encoder.name, seed=seed), tuple(sizes),
+        mean_over_runs(gap, unit="share difference", model=encoder.name, seed=seed), tuple(sizes),
         {name: tuple(found.mean(1).tolist()) for name, found in scores.items()},
     )  # fmt: skip
 
@@ -223,7 +204,7 @@ def augmentation(
             right[name].append(float((guess == gold[first:extra]).mean()))
     gap = np.subtract(right["with"], right["without"])
     return Augmentation(
-        over_draws(gap, unit="share difference", model=encoder.name, seed=seed),
+        mean_over_runs(gap, unit="share difference", model=encoder.name, seed=seed),
         {name: float(np.mean(found)) for name, found in right.items()},
         tuple((r.label, r.text, own[0]) for r, own in zip(train[:4], made[:4], strict=True)),
     )  # fmt: skip

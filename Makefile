@@ -4,17 +4,19 @@
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
   "$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
 PORT ?= 8000
+# TORCH=cpu installs PyTorch without CUDA: much smaller on Linux. Only the first installation asks.
+TORCH ?=
 RUN = .venv/bin/python
 
 .DEFAULT_GOAL := help
 .PHONY: help env book test serve notebooks lab assignments grade lint browser-test check clean distclean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-18s %s\n", $$1, $$2}'
 
 env:  ## create .venv with the pinned packages (every target does this when needed)
 	@if [ -z "$(PYTHON)" ]; then echo "BERTology, live needs Python 3.11 or newer and found none; install it or run: make PYTHON=/path/to/python3 book" >&2; exit 1; fi
-	@"$(PYTHON)" tools/setup_env.py
+	@"$(PYTHON)" tools/setup_env.py $(TORCH)
 
 book: env  ## run every chapter on the model and build the pages
 	@$(RUN) -m tools.build_book
@@ -28,6 +30,10 @@ serve: book  ## build, then serve the book on this machine (PORT=8000)
 
 notebooks: env  ## write every chapter as a runnable .ipynb into notebooks/
 	@$(RUN) -m tools.export_notebooks
+
+.PHONY: publish-notebooks
+publish-notebooks: env  ## commit the notebooks to the branch `notebooks`, for Colab and JupyterHub
+	@$(RUN) -m tools.publish_notebooks
 
 lab: notebooks  ## open the notebooks in JupyterLab (installed on first use)
 	@$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements-lab.txt

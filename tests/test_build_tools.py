@@ -14,96 +14,13 @@ from pathlib import Path
 import nbformat
 import psutil
 import pytest
+from minibook import MiniBook, printed
 from nbclient import NotebookClient
 
 from bertology_utils.reproduce.chapters import environment_digest, read_book
-from tools.execution import ChapterFailed, Store, run_book
 from tools.export_notebooks import export, plain_markdown
 
 ROOT = Path(__file__).resolve().parent.parent
-
-CHAPTER = """---
-file_format: mystnb
-kernelspec:
-  name: python3
-{front}---
-
-# {title}
-
-{text}
-
-```{{code-cell}} ipython3
-{code}
-```
-"""
-
-
-class MiniBook:
-    """A folder with everything the build needs and chapters of a few lines."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        (root / "tools").mkdir(parents=True)
-        (root / "chapters").mkdir()
-        (root / "bertology_utils").mkdir()
-        (root / "bertology_utils" / "__init__.py").write_text("ANSWER = 1\n")
-        (root / "intro.md").write_text("# Welcome\n")
-        (root / "requirements.txt").write_text("")
-        (root / "references.bib").write_text("")
-        shutil.copy(ROOT / "_config.yml", root)
-        shutil.copytree(ROOT / "_static", root / "_static")
-        shutil.copy(ROOT / "tools" / "sphinx_bertology.py", root / "tools")
-        self.names: list[str] = []
-
-    def write(self, name: str, code: str, *, front: str = "", text: str = "") -> Path:
-        """Add or replace a chapter."""
-        path = self.root / "chapters" / f"{name}.md"
-        path.write_text(CHAPTER.format(front=front, title=name, text=text, code=code))
-        if name not in self.names:
-            self.names.append(name)
-        lines = ["format: jb-book", "root: intro", "chapters:"]
-        lines += [f"  - file: chapters/{name}" for name in self.names]
-        (self.root / "_toc.yml").write_text("\n".join(lines) + "\n")
-        return path
-
-    def store(self) -> Store:
-        return Store(self.root / "_build" / "executed", environment_digest(self.root))
-
-    def run(self) -> tuple[dict[str, str], list[ChapterFailed], set[str]]:
-        """Run what is due; return each chapter's printed text, the failures, and who ran."""
-        reports: list[str] = []
-        executed, failures = run_book(read_book(self.root), self.store(), 2, reports.append)
-        texts = {c.docname.split("/")[1]: _printed(nb) for c, nb in executed.items()}
-        ran = {line.split("chapters/")[1].split(":")[0] for line in reports if "chapters/" in line}
-        return texts, failures, ran
-
-    def start_build(self) -> subprocess.Popen:
-        """Start the whole build, pages included, in a process of its own."""
-        program = "import signal, sys; from pathlib import Path\n"
-        program += "from tools.build_book import build\n"
-        # A shell that starts the tests in the background has them ignore Ctrl-C; ask for it back.
-        program += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        program += f"sys.exit(build(Path({str(self.root)!r}), 2))"
-        return subprocess.Popen(
-            [sys.executable, "-c", program],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-
-    def build(self) -> tuple[int, str]:
-        process = self.start_build()
-        output, _ = process.communicate(timeout=300)
-        return process.returncode, output
-
-    def page(self, name: str) -> str:
-        return (self.root / "_build" / "html" / "chapters" / f"{name}.html").read_text()
-
-
-def _printed(notebook: nbformat.NotebookNode) -> str:
-    outputs = [out for cell in notebook.cells for out in cell.get("outputs", [])]
-    return "".join(out.text for out in outputs if out.output_type == "stream")
 
 
 @pytest.fixture
@@ -373,14 +290,14 @@ def test_exported_notebooks_run_and_read_well(mini, tmp_path):
     text = ":::{note}\nSee {doc}`the start <one>` and {cite:p}`rogers2020primer`.\n:::"
     mini.write("one", ":tags: [hide-input]\nprint(6 * 7)", text=text)
     folder = tmp_path / "notebooks"
-    (path,) = export(read_book(mini.root), folder)
+    (path,) = export(read_book(mini.root), folder, None, {})
     first = path.read_bytes()
     notebook = nbformat.read(path, as_version=4)
-    assert "> See the start and [rogers2020primer]." in notebook.cells[0].source
-    assert "{note}" not in notebook.cells[0].source
+    assert "> See the start and [rogers2020primer]." in notebook.cells[2].source
+    assert "{note}" not in notebook.cells[2].source
     NotebookClient(notebook, timeout=60).execute()
-    assert _printed(notebook) == "42\n"
-    export(read_book(mini.root), folder)
+    assert printed(notebook) == "42\n"
+    export(read_book(mini.root), folder, None, {})
     assert path.read_bytes() == first
 
 
@@ -396,6 +313,12 @@ def test_plain_markdown_keeps_formulas_code_and_nesting():
     assert "run-cost" not in result and result.endswith("End.")
 
 
+def test_plain_markdown_leaves_no_label_and_no_link_to_one():
+    assert plain_markdown("(bg-06)=\n## A row\n\nSee [the row](#bg-06).") == (
+        "## A row\n\nSee the row."
+    )
+
+
 def test_setup_env_speaks_to_an_old_python(monkeypatch, capsys):
     source = (ROOT / "tools" / "setup_env.py").read_text()
     ast.parse(source, feature_version=(3, 4))
@@ -406,6 +329,13 @@ def test_setup_env_speaks_to_an_old_python(monkeypatch, capsys):
     message = capsys.readouterr().err
     assert message.count("\n") == 1
     assert "needs Python 3.11 or newer" in message and "is Python 3.8" in message
+
+
+def test_setup_env_names_a_build_of_torch_that_it_does_not_know():
+    script = [sys.executable, str(ROOT / "tools" / "setup_env.py"), "gpu"]
+    result = subprocess.run(script, capture_output=True, text=True)
+    assert result.returncode == 1
+    assert result.stderr.startswith("TORCH is gpu") and result.stderr.count("\n") == 1
 
 
 def test_make_without_a_python_says_so_in_one_line():

@@ -1,8 +1,9 @@
-"""Write every chapter as an .ipynb that runs in JupyterLab, VS Code and their like."""
+"""Write every chapter as an .ipynb that runs in JupyterLab, VS Code, Colab and their like."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import shutil
 import sys
@@ -10,14 +11,37 @@ from pathlib import Path
 
 import nbformat
 
-from bertology_utils.reproduce.chapters import Book, read_book
+from bertology_utils.reproduce.chapters import Book, Chapter, environment_digest, read_book
+from tools.repository import Repository, read_repository
 
 ROOT = Path(__file__).resolve().parent.parent
 
 _FENCE = re.compile(r"^(?P<marks>:{3,}|`{3,})\{(?P<name>[\w:-]+)\} ?(?P<argument>.*)$")
+_LABEL = re.compile(r"^\([\w:.-]+\)=\n?", re.MULTILINE)
+_LINK_TO_LABEL = re.compile(r"\[(?P<text>[^\]]*)\]\(#[\w:.-]+\)")
 _OPTION = re.compile(r"^:[\w-]+:.*$")
 _ROLE = re.compile(r"\{(?P<name>[\w:-]+)\}`(?P<text>[^`]+)`")
 _TARGET = re.compile(r"^(?P<text>.*?)\s*<(?P<target>[^<>]+)>$", re.DOTALL)
+_CHECK = """# Run this cell first. It does nothing where all is there.
+import importlib.util
+
+needed = ("bertology_utils", "myst_nb")
+missing = [name for name in needed if importlib.util.find_spec(name) is None]
+"""
+_SAY = """if missing:
+    raise ModuleNotFoundError(
+        f"no {' and no '.join(missing)} here. In a copy of the book's repository, run `make env` "
+        "and choose .venv as this notebook's kernel; or install the package into this kernel: "
+        '%pip install "PATH/TO/THE/REPOSITORY[book]"'
+    )"""
+_INSTALL = """if missing:
+    import subprocess
+    import sys
+
+    # The package with its model (50 MB), and the packages it needs: a few minutes the first time.
+    package = "{requirement}"
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", package], check=True)
+    importlib.invalidate_caches()"""
 # What only the built page can show: its own outputs, its index, its page list.
 _PAGE_ONLY = {"bibliography", "glue:figure", "contents", "index", "run-cost", "tableofcontents"}
 
@@ -48,7 +72,9 @@ def plain_markdown(text: str) -> str:
             continue
         else:
             lines.append(_quoted(line, stack))
-    return _ROLE.sub(_role_text, "\n".join(lines)).strip()
+    # Labels are the page's; a notebook has nothing that a link to one could lead to.
+    text = _LINK_TO_LABEL.sub(r"\g<text>", _LABEL.sub("", "\n".join(lines)))
+    return _ROLE.sub(_role_text, text).strip()
 
 
 def _hidden(stack: list[tuple[str, str]]) -> bool:
@@ -75,40 +101,105 @@ def _role_text(match: re.Match) -> str:
     return f"`{text}`"
 
 
-def export(book: Book, folder: Path) -> list[Path]:
+def measured_cost(cost: dict | None) -> str:
+    """Say in one sentence what running a chapter cost at the last build.
+
+    Args:
+        cost: the chapter's entry in the build's ``executions.json``, or None without one.
+    """
+    if cost is None:
+        return "Time and memory were not measured in this build."
+    seconds = cost["cpu_seconds"]
+    time = f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.1f} minutes"
+    return (
+        f"Measured at the last build: {time} of one core's time "
+        f"and {cost['peak_memory_mb'] / 1000:.1f} GB of memory at most."
+    )
+
+
+def first_cells(
+    repository: Repository | None, cost: dict | None
+) -> list[nbformat.NotebookNode]:
+    """What a notebook says and does first: where its package comes from, and what a run costs."""
+    if repository is None:
+        source = "which lies in the book's repository"
+        remedy = _SAY
+    else:
+        source = f"which lies in the book's repository, <{repository.url}>"
+        remedy = _INSTALL.format(requirement=repository.requirement)
+    text = (
+        f"> A chapter of *BERTology, live*. It needs the package `bertology_utils`, {source}. "
+        f"{measured_cost(cost)} Results are also shown, without running anything, on the book's "
+        "pages."
+    )
+    return [nbformat.v4.new_markdown_cell(text), nbformat.v4.new_code_cell(_CHECK + remedy)]
+
+
+def make_notebook(
+    book: Book, chapter: Chapter, repository: Repository | None, cost: dict | None
+) -> nbformat.NotebookNode:
+    """Return a chapter as a notebook without outputs.
+
+    Args:
+        repository: where the notebook installs its package from, if it has to; None lets it say
+            what is missing instead.
+        cost: what the chapter's last run cost; None where that is not known.
+    """
+    source = chapter.notebook(book)
+    notebook = nbformat.v4.new_notebook(
+        metadata={
+            "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+            "language_info": {"name": "python"},
+        }
+    )
+    for number, cell in enumerate([*first_cells(repository, cost), *source.cells]):
+        if cell.cell_type == "markdown":
+            cell.source = plain_markdown(cell.source)
+            if not cell.source:
+                continue
+        # A stable id, so that exporting twice gives the same file.
+        seed = f"{chapter.docname}:{number}".encode()
+        cell.id = hashlib.sha256(seed).hexdigest()[:12]
+        notebook.cells.append(cell)
+    nbformat.validate(notebook)
+    return notebook
+
+
+def write_notebook(notebook: nbformat.NotebookNode, path: Path) -> None:
+    """Write a notebook; the same notebook always gives the same file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
+
+
+def file_name(chapter: Chapter) -> str:
+    """Return what a chapter's notebook is called."""
+    return f"{Path(chapter.docname).name}.ipynb"
+
+
+def export(
+    book: Book, folder: Path, repository: Repository | None, costs: dict[str, dict]
+) -> list[Path]:
     """Write one notebook per chapter into ``folder``, replacing what was there."""
     shutil.rmtree(folder, ignore_errors=True)
     written = []
     for chapter in book.chapters:
-        source = chapter.notebook(book)
-        notebook = nbformat.v4.new_notebook(
-            metadata={
-                "kernelspec": {
-                    "name": "python3", "display_name": "Python 3", "language": "python"
-                },
-                "language_info": {"name": "python"},
-            }
-        )
-        for number, cell in enumerate(source.cells):
-            if cell.cell_type == "markdown":
-                cell.source = plain_markdown(cell.source)
-                if not cell.source:
-                    continue
-            # A stable id, so that exporting twice gives the same file.
-            seed = f"{chapter.docname}:{number}".encode()
-            cell.id = hashlib.sha256(seed).hexdigest()[:12]
-            notebook.cells.append(cell)
-        nbformat.validate(notebook)
-        path = folder / f"{Path(chapter.docname).name}.ipynb"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
-        written.append(path)
+        notebook = make_notebook(book, chapter, repository, costs.get(chapter.docname))
+        write_notebook(notebook, folder / file_name(chapter))
+        written.append(folder / file_name(chapter))
     return written
+
+
+def last_costs(root: Path) -> dict[str, dict]:
+    """Read what the chapters of this version cost when they ran; empty before the first build."""
+    store = root / "_build" / "executed" / environment_digest(root)[:16]
+    summary = store / "executions.json"
+    return json.loads(summary.read_text(encoding="utf-8")) if summary.is_file() else {}
 
 
 def main() -> int:
     """Export this checkout's chapters."""
-    for path in export(read_book(ROOT), ROOT / "notebooks"):
+    folder = ROOT / "notebooks"
+    for path in export(read_book(ROOT), folder, read_repository(ROOT), last_costs(ROOT)):
         print(path.relative_to(ROOT))
     return 0
 

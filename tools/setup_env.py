@@ -1,5 +1,7 @@
 """Create .venv with the pinned packages, or do nothing when it is already right.
 
+With the argument ``cpu``, PyTorch comes without its gigabytes of CUDA.
+
 Every make target runs this first, with whatever Python was found, so the file keeps to the
 standard library and to syntax that an old Python can still parse: an old one must be able to
 say in one line that it is too old.
@@ -16,6 +18,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VENV = os.path.join(ROOT, ".venv")
 PYTHON = os.path.join(VENV, "bin", "python")
 STAMP = os.path.join(VENV, "complete.txt")
+# Fetches PyTorch's builds without CUDA, whose address pip would have to be told.
+UV = "uv==0.13.9"
 SOURCES = ("requirements.txt", "pyproject.toml", os.path.join("tools", "setup_env.py"))
 
 
@@ -65,7 +69,17 @@ def create():
         )
 
 
-def install(stamp):
+def install_torch_without_cuda():
+    """Install the pinned PyTorch in its build for processors, so that pip finds it there."""
+    with open(os.path.join(ROOT, "requirements.txt")) as handle:
+        pin = [line.strip() for line in handle if line.startswith("torch==")][0]
+    pip("--quiet", UV)
+    command = [PYTHON, "-m", "uv", "pip", "install", "--python", PYTHON, "--no-deps"]
+    if subprocess.call(command + ["--quiet", "--torch-backend=cpu", pin], cwd=ROOT) != 0:
+        fail("PyTorch without CUDA could not be installed (see above).")
+
+
+def install(stamp, torch):
     """Install the pins and the package; the stamp is written last, so it means 'complete'."""
     if found_stamp() is None:
         # An installation that was interrupted may have left half-written packages behind.
@@ -74,6 +88,8 @@ def install(stamp):
         os.remove(STAMP)
     print("Installing the pinned packages into .venv (first time: a few minutes) ...")
     sys.stdout.flush()
+    if torch == "cpu":
+        install_torch_without_cuda()
     pip("--progress-bar", "off", "--quiet", "-r", "requirements.txt")
     # The build backend is pinned too, hence no isolated build that would fetch another one.
     pip("--quiet", "--no-deps", "--no-build-isolation", "--editable", ".")
@@ -91,13 +107,16 @@ def main():
         )
     if sys.platform == "win32":
         fail("BERTology, live builds on Linux and macOS; on Windows use WSL.")
+    torch = sys.argv[1] if len(sys.argv) > 1 else ""
+    if torch not in ("", "cpu"):
+        fail("TORCH is %s; it can be cpu, or empty for PyTorch's standard build." % torch)
     import fcntl
 
     with open(os.path.join(ROOT, ".venv.lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         stamp = wanted_stamp()
         if found_stamp() != stamp:
-            install(stamp)
+            install(stamp, torch)
 
 
 if __name__ == "__main__":

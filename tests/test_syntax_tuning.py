@@ -81,7 +81,7 @@ def test_labels_that_do_not_fit_are_refused(encoder, states):
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             syntax.fine_tune(encoder, states, labels)
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(ValueError, match="must be positive"):
         syntax.fine_tune(encoder, states, LABELS, epochs=0)
 
 

@@ -17,12 +17,10 @@ import re
 import shutil
 import signal
 import tempfile
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,6 +36,7 @@ from nbclient.util import ensure_async
 from bertology_utils.ledger import default_model, folder_name
 from bertology_utils.ledger.store import RESULTS_FOLDER
 from bertology_utils.reproduce.chapters import Book, Chapter
+from bertology_utils.reproduce.running import Running
 from bertology_utils.reproduce.surroundings import cell_environment
 from bertology_utils.reproduce.unasked import Unasked, claims_named
 
@@ -238,7 +237,7 @@ def _run_in_parallel(
     if not due:
         return
     report(f"Running {len(due)} chapter(s), {jobs} at a time ...")
-    kernels = _Kernels()
+    kernels = Running()
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         futures: dict[Future, Chapter] = {
             pool.submit(_run_chapter, book, store, chapter, key, kernels): chapter
@@ -263,34 +262,8 @@ def _run_in_parallel(
             raise
 
 
-class _Kernels:
-    """The kernel processes now running, so that an interrupt can end them."""
-
-    def __init__(self) -> None:
-        self._pids: set[int] = set()
-        self._lock = threading.Lock()
-        self._closed = False
-
-    def add(self, pid: int) -> None:
-        with self._lock:
-            self._pids.add(pid)
-        if self._closed:
-            self.kill_all()
-
-    def remove(self, pid: int) -> None:
-        with self._lock:
-            self._pids.discard(pid)
-
-    def kill_all(self) -> None:
-        self._closed = True
-        with self._lock:
-            for pid in self._pids:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-
-
 def _run_chapter(
-    book: Book, store: Store, chapter: Chapter, key: str, kernels: _Kernels
+    book: Book, store: Store, chapter: Chapter, key: str, kernels: Running
 ) -> tuple[nbformat.NotebookNode, Run]:
     """Execute one chapter in a kernel of its own and keep the result.
 
@@ -311,7 +284,7 @@ def _run_chapter(
 
     def started(notebook: nbformat.NotebookNode) -> None:
         seen["pid"] = client.km.provisioner.pid
-        kernels.add(seen["pid"])
+        kernels.add(seen["pid"], lambda: os.kill(seen["pid"], signal.SIGKILL))
 
     def entered(cell: nbformat.NotebookNode, cell_index: int) -> None:
         seen["cell"] = cell_index

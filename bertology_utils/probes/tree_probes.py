@@ -22,29 +22,20 @@ from .tree_metrics import (
 )
 
 
-@dataclass(frozen=True)
-class DistanceResult:
-    """A distance probe of one layer; scores as defined in ``tree_metrics``.
+@dataclass(frozen=True, kw_only=True)
+class TreeProbeResult:
+    """What probes of distances and of depths share.
 
     Attributes:
         layer: number of the layer; rank: R.
-        uuas: undirected unlabelled attachment score, punctuation excluded.
-        dspr: Spearman correlation of distances, averaged over lengths 5 to 50; None if no test
-            sentence is that long.
-        chain_uuas: UUAS of tying every word to the next (right- and left-branching alike).
-        dspr_by_length: length -> correlation.
         n_train, n_test: sentences.
         seed: of the probe's start and batches.
-        interval: 95 % bootstrap interval of the UUAS over test sentences.
+        interval: 95 % bootstrap interval of the value over test sentences.
         model: name of the probed model.
     """
 
     layer: int
     rank: int
-    uuas: float
-    dspr: float | None
-    chain_uuas: float
-    dspr_by_length: dict[int, float] = field(repr=False)
     n_train: int
     n_test: int
     seed: int
@@ -52,6 +43,29 @@ class DistanceResult:
     model: str
 
     unit = "share"
+
+    @property
+    def n(self) -> int:
+        """Test sentences."""
+        return self.n_test
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistanceResult(TreeProbeResult):
+    """A distance probe of one layer; scores as defined in ``tree_metrics``.
+
+    Attributes:
+        uuas: undirected unlabelled attachment score, punctuation excluded.
+        dspr: Spearman correlation of distances, averaged over lengths 5 to 50; None if no test
+            sentence is that long.
+        chain_uuas: UUAS of tying every word to the next (right- and left-branching alike).
+        dspr_by_length: length -> correlation.
+    """
+
+    uuas: float
+    dspr: float | None
+    chain_uuas: float
+    dspr_by_length: dict[int, float] = field(repr=False)
 
     @property
     def value(self) -> float:
@@ -62,42 +76,23 @@ class DistanceResult:
     def baselines(self) -> dict[str, float]:
         return {"right-branching": self.chain_uuas}
 
-    @property
-    def n(self) -> int:
-        """Test sentences."""
-        return self.n_test
 
-
-@dataclass(frozen=True)
-class DepthResult:
+@dataclass(frozen=True, kw_only=True)
+class DepthResult(TreeProbeResult):
     """A depth probe of one layer; scores as defined in ``tree_metrics``.
 
     Attributes:
-        layer: number of the layer; rank: R.
         root_accuracy: share of sentences whose least deep word is the root.
         nspr: Spearman correlation of depths, averaged over lengths 5 to 50; None if no test
             sentence is that long.
         first_word: root accuracy of always naming the first word.
         nspr_by_length: length -> correlation.
-        n_train, n_test: sentences.
-        seed: of the probe's start and batches.
-        interval: 95 % bootstrap interval of the root accuracy over test sentences.
-        model: name of the probed model.
     """
 
-    layer: int
-    rank: int
     root_accuracy: float
     nspr: float | None
     first_word: float
     nspr_by_length: dict[int, float] = field(repr=False)
-    n_train: int
-    n_test: int
-    seed: int
-    interval: tuple[float, float]
-    model: str
-
-    unit = "share"
 
     @property
     def value(self) -> float:
@@ -107,11 +102,6 @@ class DepthResult:
     @property
     def baselines(self) -> dict[str, float]:
         return {"first word": self.first_word}
-
-    @property
-    def n(self) -> int:
-        """Test sentences."""
-        return self.n_test
 
 
 def distance_probe(
@@ -149,17 +139,12 @@ def distance_probe(
         by_length = spearman_by_length(said, gold)
         results.append(
             DistanceResult(
-                layer,
-                probes.maps.shape[2],
-                float(hits.sum() / totals.sum()),
-                mean_spearman(by_length),
-                float(chain_hits.sum() / totals.sum()),
-                by_length,
-                len(split.train),
-                len(test),
-                seed,
-                ratio_interval(hits, totals, seed),
-                model,
+                uuas=float(hits.sum() / totals.sum()),
+                dspr=mean_spearman(by_length),
+                chain_uuas=float(chain_hits.sum() / totals.sum()),
+                dspr_by_length=by_length,
+                interval=ratio_interval(hits, totals, seed),
+                **_about(layer, probes, split, test, seed, model),
             )
         )
     return results
@@ -189,20 +174,23 @@ def depth_probe(
         by_length = spearman_by_length(said, gold)
         results.append(
             DepthResult(
-                layer,
-                probes.maps.shape[2],
-                float(hits.mean()),
-                mean_spearman(by_length),
-                float(first.mean()),
-                by_length,
-                len(split.train),
-                len(test),
-                seed,
-                ratio_interval(hits.astype(float), np.ones(len(hits)), seed),
-                model,
+                root_accuracy=float(hits.mean()),
+                nspr=mean_spearman(by_length),
+                first_word=float(first.mean()),
+                nspr_by_length=by_length,
+                interval=ratio_interval(hits.astype(float), np.ones(len(hits)), seed),
+                **_about(layer, probes, split, test, seed, model),
             )
         )
     return results
+
+
+def _about(layer: int, probes, split: Split, test: Sequence, seed: int, model: str) -> dict:
+    """The fields that both kinds of result share, but for the interval."""
+    return {
+        "layer": layer, "rank": probes.maps.shape[2], "n_train": len(split.train),
+        "n_test": len(test), "seed": seed, "model": model,
+    }  # fmt: skip
 
 
 def _test_part(

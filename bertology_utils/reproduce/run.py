@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from .errors import ReproduceError, WorkerError
 from .jobs import PACKAGE_ROOT, Job, Outcome, run_job
 from .models import choose
 from .plan import Manifest, chapters_of, plan, select_claims
+from .running import Running
 
 #: Seconds to wait for a cluster to answer.
 _PATIENCE = 20
@@ -113,9 +113,12 @@ def _keep(job: Job, outcome: Outcome | WorkerError, root: Path, report: Report) 
 
 
 def _here(jobs: Sequence[Job], at_once: int) -> Iterator[tuple[Job, Outcome | WorkerError]]:
-    running = _Running()
+    running = Running()
     with ThreadPoolExecutor(max_workers=at_once) as pool:
-        futures = {pool.submit(run_job, job, running.add): job for job in jobs}
+        def started(process: subprocess.Popen) -> None:
+            running.add(process.pid, process.kill)
+
+        futures = {pool.submit(run_job, job, started): job for job in jobs}
         try:
             for future in as_completed(futures):
                 try:
@@ -126,29 +129,8 @@ def _here(jobs: Sequence[Job], at_once: int) -> Iterator[tuple[Job, Outcome | Wo
         except BaseException:
             # An interrupt must not wait for cells that may run for minutes.
             pool.shutdown(wait=False, cancel_futures=True)
-            running.kill()
+            running.kill_all()
             raise
-
-
-class _Running:
-    """The processes now running, so that an interrupt can end them."""
-
-    def __init__(self) -> None:
-        self._processes: list[subprocess.Popen] = []
-        self._lock = threading.Lock()
-        self._closed = False
-
-    def add(self, process: subprocess.Popen) -> None:
-        with self._lock:
-            self._processes.append(process)
-            if self._closed:
-                process.kill()
-
-    def kill(self) -> None:
-        with self._lock:
-            self._closed = True
-            for process in self._processes:
-                process.kill()
 
 
 def _on_cluster(jobs: Sequence[Job], address: str) -> Iterator[tuple[Job, Outcome | WorkerError]]:

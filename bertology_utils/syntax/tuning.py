@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from ..activations import stream
 from ..encoder import Encoder, evaluating
+from ..finetuning import Recipe, train
 from ..words import Text
 
 
@@ -123,9 +124,9 @@ def train_top(
     lr: float = 3e-4,
     seed: int = 0,
 ) -> float:
-    """AdamW over the trainable layers of a copy and the parameters of ``extra``, in place.
+    """:func:`bertology_utils.finetuning.train` over the trainable layers of a copy and ``extra``.
 
-    The learning rate rises over the first tenth of the steps and then falls to zero.
+    In training mode, in place; what is dropped comes from a random stream of its own.
 
     Args:
         encoder: see :func:`tuned_copy`.
@@ -140,31 +141,14 @@ def train_top(
     Raises:
         ValueError: no items or epochs; a loss that is not finite.
     """
-    if n < 1 or epochs < 1:
-        raise ValueError(f"need at least one item and epoch, got {n} and {epochs}")
     parameters = [p for p in encoder.model.parameters() if p.requires_grad]
-    parameters += list(extra.parameters())
-    optimiser = torch.optim.AdamW(parameters, lr=lr, weight_decay=0.01, fused=True)
-    steps = epochs * -(-n // batch_size)
-    warm = max(1, steps // 10)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda s: min((s + 1) / warm, (steps - s) / max(1, steps - warm))
-    )
-    last: list[float] = []
+    recipe = Recipe(epochs=epochs, batch_size=batch_size, lr=lr, clip=1.0)
     with _own_random_stream(seed), _training(encoder):
-        for epoch in range(epochs):
-            for batch in torch.randperm(n).split(batch_size):
-                value = loss(batch)
-                if not torch.isfinite(value):
-                    raise ValueError(f"the loss of epoch {epoch} is {value.item()}")
-                optimiser.zero_grad()
-                value.backward()
-                nn.utils.clip_grad_norm_(parameters, 1.0)
-                optimiser.step()
-                schedule.step()
-                if epoch == epochs - 1:
-                    last.append(value.item())
-    return float(np.mean(last))
+        losses = train(
+            [*parameters, *extra.parameters()], n, lambda chosen: loss(torch.tensor(chosen)),
+            recipe, draw=torch.Generator().manual_seed(seed),
+        )  # fmt: skip
+    return float(np.mean(losses[-(len(losses) // epochs) :]))
 
 
 def output_layer(encoder: Encoder, width: int, seed: int) -> nn.Linear:

@@ -183,21 +183,24 @@ def given(assignment):
 
 
 def misbehaving(precious: Path) -> dict[str, tuple[str, str, float]]:
-    """What it does -> (cell that does it, status, points): the solutions come before it."""
+    """What it does -> (cell that does it, status, points): the solutions come before it.
+
+    A cell that ends the process costs nothing but itself; forged answers cost everything.
+    """
     return {
-        "loops": ("while True:\n    pass", "timeout", 0),
-        "sleeps": ("import time\ntime.sleep(1000)", "timeout", 0),
+        "loops": ("while True:\n    pass", "timeout", 5),
+        "sleeps": ("import time\ntime.sleep(1000)", "timeout", 5),
         "deletes": (
             f"import os, shutil\nfor name in os.listdir({str(precious)!r}):\n"
             f"    os.remove(os.path.join({str(precious)!r}, name))\n"
             f"shutil.rmtree({str(precious)!r})", "graded", 5,
         ),
-        "eats_memory": ("block = []\nwhile True:\n    block.append(bytearray(2**24))", "memory", 0),
+        "eats_memory": ("block = []\nwhile True:\n    block.append(bytearray(2**24))", "memory", 5),
         "eats_shared_memory": (
             "import mmap\nblock = mmap.mmap(-1, 2**30)\nfor start in range(0, 2**30, 4096):\n"
-            "    block[start] = 1", "memory", 0,
+            "    block[start] = 1", "memory", 5,
         ),
-        "leaves": ("import os\nos._exit(0)", "crashed", 0),
+        "leaves": ("import os\nos._exit(0)", "crashed", 5),
         "kills_the_judge": ("import os\nos.kill(os.getppid(), 9)", "graded", 5),
         "starts_programs": (
             f"import subprocess\nsubprocess.run(['rm', '-rf', {str(precious)!r}])", "graded", 5,
@@ -321,6 +324,25 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, assignment):
     assert [float(row["total"]) for row in table_of(table).values()] == [3, 5, 5]
 
 
+def test_an_endless_loop_costs_its_own_question_only(assignment, given):
+    limits = Limits(wall=60, cpu=3, memory=400 * 2**20)
+    endless = "def mean(values):\n    while True:\n        pass"
+    verdict = judge([endless, LONGEST], assignment, given, limits, layers=INNER)
+    assert (verdict.status, verdict.points) == ("timeout", {"q1": 0.0, "q2": 2.0})
+    assert any(line.startswith("q1: timeout: used more than 3 s") for line in verdict.reasons)
+    cells = ["while True:\n    pass", MEAN, "1 / 0", LONGEST]
+    verdict = judge(cells, assignment, given, limits, layers=INNER)
+    assert (verdict.status, verdict.total) == ("timeout", 5)
+    assert any(line.startswith("cell 1: timeout") for line in verdict.reasons)
+    assert "cell 3: ZeroDivisionError: division by zero" in verdict.reasons
+
+
+def test_starts_are_as_many_as_questions_and_one(assignment, given):
+    limits = Limits(wall=60, cpu=1, memory=400 * 2**20)
+    verdict = judge(["while True: pass"] * 9 + [MEAN], assignment, given, limits, layers=INNER)
+    assert verdict.total == 0 and len(verdict.reasons) == len(assignment.questions) + 1
+
+
 @pytest.mark.parametrize("what", ["deletes", "kills_the_judge", "starts_programs", "calls_out"])
 def test_the_audit_hook_alone_holds_too(tmp_path, assignment, given, what):
     (tmp_path / "thesis.txt").write_text("three years of work")
@@ -403,6 +425,44 @@ def test_tables_of_something_else_stay_as_they_are(tmp_path, assignment):
     with pytest.raises(ScoresError, match="no table of scores of this assignment"):
         grade_folder(tmp_path, assignment, table, LIMITS)
     assert table.read_text() == "name,grade\nAda,1\n"
+
+
+def test_a_stopped_run_ends_its_worker(tmp_path):
+    folder, boxes = tmp_path / "class", tmp_path / "boxes"
+    folder.mkdir(), boxes.mkdir()
+    (tmp_path / "99_tiny.md").write_text(MASTER, encoding="utf-8")
+    (folder / "a.ipynb").write_text(notebook(MEAN, LONGEST), encoding="utf-8")
+    sleeping = "import time\ntime.sleep(1000)"
+    (folder / "b.ipynb").write_text(notebook(MEAN, sleeping), encoding="utf-8")
+    program = (
+        "import sys, tools.grading.__main__ as command\n"
+        "from pathlib import Path\nfrom tools import assignments\n"
+        "command.find_master = lambda name: Path(sys.argv[1], name + '.md')\n"
+        "command.build = lambda master, out: assignments.build(master, Path(sys.argv[1], 'out'))\n"
+        "sys.exit(command.main(sys.argv[2:]))"
+    )
+    arguments = ["--assignment", "99_tiny", "--submissions", str(folder), "--out",
+                 str(tmp_path / "scores.csv")]  # fmt: skip
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path), *arguments], cwd=assignments.ROOT,
+        env={**os.environ, "TMPDIR": str(boxes)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    ) as process:  # fmt: skip
+        for line in process.stdout:
+            if line.startswith("[1/2]"):
+                break
+        family = []
+        deadline = time.monotonic() + 120
+        while not family and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+            family = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=60)
+    assert family and process.returncode == 130 and "run the same command again" in said
+    psutil.wait_procs(family, timeout=10)
+    assert not any(child.is_running() for child in family)
+    assert not list(boxes.glob("grading-*"))
+    assert list(table_of(tmp_path / "scores.csv")) == ["a.ipynb"]
 
 
 def test_a_folder_may_be_named_from_here(tmp_path, assignment, monkeypatch):

@@ -40,6 +40,12 @@ MASTERS = ROOT / "assignments" / "masters"
 OUTPUT = ROOT / "_build" / "assignments"
 
 _EDGE = re.compile(r"#\s*(BEGIN|END) (SOLUTION|TESTS|PROMPT|QUESTION)")
+#: what otter leaves in place of a solution
+_ELLIPSIS = re.compile(r"(?m)^([ \t]+)\.\.\.[ \t]*$")
+#: what stands there instead: a test of a function that returns None would say anything but that
+_UNWRITTEN = (
+    'raise NotImplementedError("nothing is written yet: put your code in place of this line")'
+)
 _KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 _CONFIG = """# ASSIGNMENT CONFIG
 name: {name}
@@ -139,7 +145,7 @@ def build(master: Path, output: Path = OUTPUT) -> Built:
             raise AssignmentError(f"{master.name}: {type(error).__name__}: {error}") from error
         written = written_questions(notebook)
         for kind in ("student", "autograder"):
-            _finish(result / kind / source.name, name, written)
+            _finish(result / kind / source.name, name, written, stubs=kind == "student")
         found = leaks(notebook, result / "student")
         if found:
             raise AssignmentError(f"{master.name}: the students' copy holds {found[0]!r}")
@@ -227,8 +233,8 @@ def _raw_text(notebook: NotebookNode) -> str:
     return "\n```\n".join(cell.source for cell in notebook.cells if cell.cell_type != "code")
 
 
-def _finish(path: Path, name: str, written: dict[str, float]) -> None:
-    """Stable ids, no random or local parts."""
+def _finish(path: Path, name: str, written: dict[str, float], *, stubs: bool) -> None:
+    """Stable ids, no random or local parts; stubs say that they are stubs."""
     notebook = nbformat.read(path, as_version=4)
     notebook.nbformat_minor = 5
     notebook.metadata["language_info"] = {"name": "python"}
@@ -236,6 +242,8 @@ def _finish(path: Path, name: str, written: dict[str, float]) -> None:
     for number, cell in enumerate(notebook.cells):
         cell.id = hashlib.sha256(f"{name}:{number}".encode()).hexdigest()[:12]
         cell.source = "".join(cell.source)
+        if stubs and cell.cell_type == "code":
+            cell.source = _ELLIPSIS.sub(rf"\1{_UNWRITTEN}", cell.source)
     nbformat.validate(notebook)
     text = json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True)
     path.write_text(text + "\n", encoding="utf-8")

@@ -24,8 +24,8 @@ class Verdict:
     """What one submission got.
 
     Attributes:
-        status: ``graded``, ``timeout``, ``memory`` or ``crashed``. What was earned before the
-            end of a submission that did not last stays earned.
+        status: ``graded``, or what first went wrong: ``timeout``, ``memory`` or ``crashed``. A
+            cell or a question that ends the process costs its own points only.
         points: question -> points.
         reasons: why points are missing, one line each.
     """
@@ -105,28 +105,66 @@ def judge(
 ) -> Verdict:
     """Run a submission's code cells in a fresh worker and put the tests to it.
 
+    A cell that ends the worker (an endless loop, too much memory) is left out of a new start; a
+    question whose tests end it is given up, and the next one is asked after a new start. There
+    are at most as many new starts as questions, so that the time is bounded.
+
     Args:
         cells: sources of the submission's code cells.
         assignment: tests and points.
         given: as :func:`given_names` returns it.
-        limits: time and memory.
+        limits: time and memory of one start.
         hidden: folders that the submission may not read.
         layers: layers of isolation; by default all that work here.
     """
+    todo = _Todo(dict(enumerate(cells, 1)), list(assignment.questions))
     points = {question.name: 0.0 for question in assignment.questions}
     reasons: list[str] = []
     status = GRADED
-    worker = Worker(limits, hidden=hidden, preload=assignment.imports, layers=layers)
-    try:
-        with worker:
-            ran = worker.ask(run=list(cells))
-            reasons += _of_cells(ran)
-            for question in assignment.questions:
-                _put(question, worker, given, points, reasons)
-    except Ended as ended:
-        status = ended.status
-        reasons.append(f"{status}: {ended}")
+    for _ in range(len(assignment.questions) + 1):
+        worker = Worker(limits, hidden=hidden, preload=assignment.imports, layers=layers)
+        try:
+            with worker:
+                todo.run_cells(worker, reasons)
+                while todo.questions:
+                    _put(todo.questions[0], worker, given, points, reasons)
+                    del todo.questions[0]
+            break
+        except Ended as ended:
+            status = ended.status if status == GRADED else status
+            reasons.append(f"{todo.give_up()}: {ended.status}: {ended}")
+            if ended.foul:
+                break
     return Verdict(status, points, tuple(dict.fromkeys(reasons)))
+
+
+@dataclass
+class _Todo:
+    """What a new start has to run and to ask.
+
+    Attributes:
+        cells: number -> source of the cells that have not ended a worker.
+        questions: those that are still to be asked.
+        running: number of the cell that runs; None while questions are asked.
+    """
+
+    cells: dict[int, str]
+    questions: list[Question]
+    running: int | None = None
+
+    def run_cells(self, worker: Worker, reasons: list[str]) -> None:
+        """Run all cells, one request each, so that the one that ends the worker is known."""
+        for number, source in self.cells.items():
+            self.running = number
+            reasons += _of_cells(worker.ask(run=[source], first=number))
+        self.running = None
+
+    def give_up(self) -> str:
+        """Leave out what ended the worker; its name."""
+        if self.running is None:
+            return self.questions.pop(0).name
+        del self.cells[self.running]
+        return f"cell {self.running}"
 
 
 def _of_cells(reply: dict) -> list[str]:
@@ -135,9 +173,9 @@ def _of_cells(reply: dict) -> list[str]:
     for error in errors if isinstance(errors, list) else ():
         if not isinstance(error, dict):
             continue
-        lines.append(f"cell {error.get('cell')}: {str(error.get('line'))[:300]}")
         if error.get("memory"):
-            raise Ended(MEMORY, f"cell {error.get('cell')} ran out of the memory that is allowed")
+            raise Ended(MEMORY, "ran out of the memory that is allowed")
+        lines.append(f"cell {error.get('cell')}: {str(error.get('line'))[:300]}")
     return lines
 
 

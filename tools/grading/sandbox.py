@@ -38,7 +38,7 @@ _ENTER = ROOT / "tools" / "grading" / "enter.py"
 
 @dataclass(frozen=True)
 class Limits:
-    """What one submission may use.
+    """What one submission may use from a start to its end; see :func:`.judge.judge`.
 
     Attributes:
         wall: seconds from start to end.
@@ -63,11 +63,13 @@ class Ended(Exception):
 
     Attributes:
         status: ``timeout``, ``memory`` or ``crashed``.
+        foul: whether answers came that the worker's own code never gives.
     """
 
-    def __init__(self, status: str, reason: str):
+    def __init__(self, status: str, reason: str, *, foul: bool = False):
         super().__init__(reason)
         self.status = status
+        self.foul = foul
 
 
 @functools.cache
@@ -178,10 +180,11 @@ class Worker:
             raise
         except (ValueError, RecursionError):
             self._kill()
-            raise Ended("crashed", "the process answered with something unreadable") from None
+            reason = "the process answered with something unreadable"
+            raise Ended("crashed", reason, foul=True) from None
         if not isinstance(reply, dict) or reply.get("id") != self._number:
             self._kill()
-            raise Ended("crashed", "the process answered out of turn")
+            raise Ended("crashed", "the process answered out of turn", foul=True)
         return reply
 
     def _write(self, data: bytes) -> None:

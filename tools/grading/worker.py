@@ -2,8 +2,9 @@
 
 Reads requests from one pipe and answers on another, one line of JSON each:
 
-``{"run": [source, ...]}``
-    run the cells in order, go on after errors; answers with one line of text per error
+``{"run": [source, ...], "first": number}``
+    run the cells in order, go on after errors; answers with one line of text per error. The first
+    one has the given number, by default 1
 ``{"kinds": [name, ...]}``
     which names are there: "function", "value" or "missing"
 ``{"value": name}``
@@ -65,7 +66,7 @@ class Session:
         before = len(self._refused)
         try:
             if "run" in request:
-                reply = {"errors": self._run(request["run"])}
+                reply = {"errors": self._run(request["run"], request.get("first", 1))}
             elif "kinds" in request:
                 reply = {"kinds": [self._kind(name) for name in request["kinds"]]}
             elif "value" in request:
@@ -88,9 +89,9 @@ class Session:
         options = codec.loads(request["options"], self.names)
         return codec.dumps(self.names[request["call"]](*arguments, **options))
 
-    def _run(self, cells: list[str]) -> list[dict]:
+    def _run(self, cells: list[str], first: int) -> list[dict]:
         errors = []
-        for number, source in enumerate(cells, 1):
+        for number, source in enumerate(cells, first):
             try:
                 exec(compile(without_magics(source), f"<cell {number}>", "exec"), self.names)
             except BaseException as error:

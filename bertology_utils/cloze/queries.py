@@ -6,13 +6,15 @@ Fillings, minimal pairs, pseudo-log-likelihood and surprisal are all lists of qu
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from ..encoder import Encoder, evaluating
+from ..encoder import Encoder, Trunk, evaluating, is_plain, pieces_at_once
 from ..words import Aligned
 
 Result = TypeVar("Result")
@@ -60,8 +62,9 @@ def read_queries(
             results; called once a batch.
         max_tokens: budget of padded pieces a batch.
 
-    Identical inputs read at the same place are computed once in a window. The MLM head sees
-    only the read positions.
+    Identical inputs read at the same place are computed once in a window. The MLM head and the
+    last layer (but for its keys and values) see only the read positions. On a CPU the budget is cut
+    to what stays in the caches.
 
     Raises:
         MissingHeadError: the encoder has no trained MLM head.
@@ -70,6 +73,7 @@ def read_queries(
     if max_tokens < 1:
         raise ValueError(f"max_tokens starts at 1, got {max_tokens}")
     mask_id, pad_id = encoder.tokenizer.mask_token_id, encoder.tokenizer.pad_token_id
+    budget = pieces_at_once(encoder, max_tokens)
     stream = iter(queries)
     while chunk := list(islice(stream, WINDOW)):
         # Same masked pieces, segments and place to read = the same computation.
@@ -82,37 +86,44 @@ def read_queries(
             groups.setdefault(key, []).append(i)
         keys = sorted(groups, key=lambda key: -len(key[2]))
         results: list[Result | None] = [None] * len(chunk)
-        start = 0
-        while start < len(keys):
-            rows = max(1, max_tokens // len(keys[start][2]))
-            part = keys[start : start + rows]
-            start += rows
-            logits = _logits(encoder, part, pad_id)
-            owners = [(i, j) for i, key in enumerate(part) for j in groups[key]]
-            expanded = logits
-            if len(owners) != len(part):
-                expanded = logits[torch.tensor([i for i, _ in owners], device=logits.device)]
-            answered = reduce(expanded, [chunk[j] for _, j in owners])
-            for (_, j), result in zip(owners, answered, strict=True):
-                results[j] = result
+        with evaluating(encoder):
+            hidden_at = Trunk(encoder).encode_at if is_plain(encoder) else partial(_all_at, encoder)
+            for part in _cut(keys, budget):
+                hidden = hidden_at(_inputs(part, pad_id), torch.tensor([key[0] for key in part]))
+                logits = encoder.mlm_logits(hidden).float()
+                owners = [(i, j) for i, key in enumerate(part) for j in groups[key]]
+                if len(owners) != len(part):
+                    logits = logits[torch.tensor([i for i, _ in owners], device=logits.device)]
+                answered = reduce(logits, [chunk[j] for _, j in owners])
+                for (_, j), result in zip(owners, answered, strict=True):
+                    results[j] = result
         yield from results
 
 
-def _logits(encoder: Encoder, keys: Sequence[tuple], pad_id: int) -> Tensor:
-    """Logits [n, V] at the read position of each key (read, types, ids)."""
+def _cut(keys: Sequence[tuple], budget: int) -> Iterator[Sequence[tuple]]:
+    """Runs of keys (read, types, ids), longest first, of at most ``budget`` padded pieces."""
+    start = 0
+    while start < len(keys):
+        rows = max(1, budget // len(keys[start][2]))
+        yield keys[start : start + rows]
+        start += rows
+
+
+def _all_at(encoder: Encoder, inputs: _Inputs, reads: Tensor) -> Tensor:
+    """[n, D] the model's own last hidden states at the read positions."""
+    hidden = encoder.encode(inputs)
+    return hidden[torch.arange(len(reads), device=hidden.device), reads.to(hidden.device)]
+
+
+def _inputs(keys: Sequence[tuple], pad_id: int) -> _Inputs:
     width = len(keys[0][2])
-    ids = torch.full((len(keys), width), pad_id)
-    types = torch.zeros((len(keys), width), dtype=torch.long)
-    mask = torch.zeros((len(keys), width), dtype=torch.long)
+    ids = np.full((len(keys), width), pad_id, dtype=np.int64)
+    types, mask = np.zeros_like(ids), np.zeros_like(ids)
     for i, (_, row_types, row_ids) in enumerate(keys):
-        ids[i, : len(row_ids)] = torch.tensor(row_ids)
-        types[i, : len(row_ids)] = torch.tensor(row_types)
+        ids[i, : len(row_ids)] = row_ids
+        types[i, : len(row_ids)] = row_types
         mask[i, : len(row_ids)] = 1
-    reads = torch.tensor([key[0] for key in keys], device=encoder.device)
-    with evaluating(encoder):
-        hidden = encoder.encode(_Inputs(ids, mask, types))
-        gathered = hidden[torch.arange(len(keys), device=encoder.device), reads]
-        return encoder.mlm_logits(gathered).float()
+    return _Inputs(*(torch.from_numpy(array) for array in (ids, mask, types)))
 
 
 def log_prob_of(logits: Tensor, targets: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ from .families import EmbeddingParts, LayerParts, additive_mask
 from .loading import load_encoder, new_encoder, random_encoder, save_encoder
 from .model import Encoder, TokenBatch, evaluating
 from .shrink import kept_heads, shrink_heads
+from .trunk import Trunk, is_plain, pieces_at_once
 
 __all__ = [
     "DEFAULT_MODEL",
@@ -26,13 +27,16 @@ __all__ = [
     "LayerParts",
     "MissingHeadError",
     "TokenBatch",
+    "Trunk",
     "UnknownModelError",
     "UnsupportedModelError",
     "additive_mask",
     "evaluating",
+    "is_plain",
     "kept_heads",
     "load_encoder",
     "new_encoder",
+    "pieces_at_once",
     "random_encoder",
     "save_encoder",
     "shrink_heads",

@@ -35,6 +35,7 @@ class LayerParts:
     ffn_in: nn.Linear  #: [.., D] -> [.., F]
     ffn_out: nn.Linear  #: [.., F] -> [.., D]
     ffn_norm: nn.LayerNorm  #: over FFN output + residual
+    act: Callable[[Tensor], Tensor]  #: between the two maps of the FFN
 
     @property
     def d_head(self) -> int:
@@ -87,6 +88,7 @@ def _bert_layer(block: nn.Module) -> LayerParts:
         ffn_in=block.intermediate.dense,
         ffn_out=block.output.dense,
         ffn_norm=block.output.LayerNorm,
+        act=block.intermediate.intermediate_act_fn,
     )
 
 
@@ -102,6 +104,7 @@ def _distilbert_layer(block: nn.Module) -> LayerParts:
         ffn_in=block.ffn.lin1,
         ffn_out=block.ffn.lin2,
         ffn_norm=block.output_layer_norm,
+        act=block.ffn.activation,
     )
 
 

@@ -1,0 +1,156 @@
+"""The trunk of an encoder as plain arithmetic on its parts, for measuring it many times.
+
+Masked scores and sweeps over heads run the same layers thousands of times and need little of what
+comes out: the last layer at one piece a text, or everything above one changed layer. The model's
+own forward pass cannot leave anything out. The operations here are those of the model in the same
+order, so that the numbers agree to the last bit wherever a matrix library treats rows alike.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules import module as torch_module
+from transformers.models.bert.modeling_bert import BertLayer
+from transformers.models.camembert.modeling_camembert import CamembertLayer
+from transformers.models.distilbert.modeling_distilbert import TransformerBlock
+from transformers.models.electra.modeling_electra import ElectraLayer
+from transformers.models.roberta.modeling_roberta import RobertaLayer
+from transformers.models.xlm_roberta.modeling_xlm_roberta import XLMRobertaLayer
+
+from .families import LayerParts, additive_mask
+from .model import Encoder, TokenBatch
+
+_BLOCKS = (
+    BertLayer,
+    CamembertLayer,
+    ElectraLayer,
+    RobertaLayer,
+    TransformerBlock,
+    XLMRobertaLayer,
+)
+
+#: pieces that one pass on a CPU works on: what a layer makes of them stays in the caches
+CPU_PIECES = 1024
+
+
+def pieces_at_once(encoder: Encoder, budget: int) -> int:
+    """Padded pieces for one pass on the encoder's device, at most ``budget``.
+
+    A processor is fastest on what fits its caches, an accelerator on as much as it can hold.
+    """
+    return min(budget, CPU_PIECES) if encoder.device.type == "cpu" else budget
+
+
+def is_plain(encoder: Encoder) -> bool:
+    """True if the layers do what their parts say and nothing else, and no gradient is wanted.
+
+    Hooks, dropout, replaced modules and replaced forward functions all make a layer more than its
+    parts, so that only the model's own forward pass is right.
+    """
+    if torch.is_grad_enabled() or torch_module._has_any_global_hook():
+        return False
+    config, base = encoder.config, encoder.base
+    if config._attn_implementation != "eager" or getattr(config, "is_decoder", False):
+        return False
+    if getattr(config, "chunk_size_feed_forward", 0) or not all(encoder.heads_per_layer):
+        return False
+    blocks = encoder.family.blocks(base)
+    return all(type(block) in _BLOCKS for block in blocks) and all(map(_untouched, base.modules()))
+
+
+def _untouched(module: nn.Module) -> bool:
+    if module.training or module._forward_hooks or module._forward_pre_hooks:
+        return False
+    kind = type(module)
+    if "forward" in vars(module) or not kind.__module__.startswith(("torch.nn.", "transformers.")):
+        return False
+    # Parametrised and quantised maps are subclasses.
+    return not isinstance(module, (nn.Linear, nn.LayerNorm)) or kind in (nn.Linear, nn.LayerNorm)
+
+
+class Trunk:
+    """The layers of a plain encoder. B texts, T pieces, D = d_model, H heads, K = d_head.
+
+    Make it inside ``evaluating``, use it there, and let it go: it does not see later changes.
+
+    Raises:
+        ValueError: the encoder is not plain (see :func:`is_plain`).
+    """
+
+    def __init__(self, encoder: Encoder):
+        if not is_plain(encoder):
+            raise ValueError(f"{encoder.name!r} is more than its layers: use its own forward pass")
+        self.encoder = encoder
+        self.layers: list[LayerParts] = encoder.layers
+
+    def embed(self, batch: TokenBatch) -> tuple[Tensor, Tensor | None]:
+        """What enters the first layer [B, T, D], and the mask [B, 1, 1, T] added to the scores.
+
+        The mask is None where no text is padded.
+        """
+        inputs = self.encoder.inputs(batch)
+        mask = inputs.pop("attention_mask")
+        parts = self.encoder.embeddings
+        hidden = parts.module(**inputs)
+        if parts.projection is not None:
+            hidden = parts.projection(hidden)
+        return hidden, None if mask.all() else additive_mask(mask, hidden.dtype)
+
+    def pattern_of(self, layer: int, queries: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
+        """Attention pattern [B, H, Q, T] of queries [B, H, Q, K] and keys [B, H, T, K]."""
+        scores = queries @ keys.transpose(-1, -2)
+        scores *= self.layers[layer].d_head ** -0.5
+        if mask is not None:
+            scores += mask
+        return torch.softmax(scores, dim=-1)
+
+    def attend(self, layer: int, hidden: Tensor, mask: Tensor | None) -> Tensor:
+        """z [B, T, H * K], the heads side by side, of the layer's input [B, T, D]."""
+        return self._attend(layer, hidden, hidden, mask)
+
+    def finish(self, layer: int, z: Tensor, hidden: Tensor) -> Tensor:
+        """The layer's output from z [..., H * K] and the layer's input [..., D]."""
+        parts = self.layers[layer]
+        middle = parts.output(z)
+        middle += hidden
+        middle = parts.attn_norm(middle)
+        out = parts.ffn_out(parts.act(parts.ffn_in(middle)))
+        out += middle
+        return parts.ffn_norm(out)
+
+    def layer(self, layer: int, hidden: Tensor, mask: Tensor | None) -> Tensor:
+        """The layer's output [B, T, D] of its input [B, T, D]."""
+        return self.finish(layer, self.attend(layer, hidden, mask), hidden)
+
+    def layer_at(self, layer: int, hidden: Tensor, mask: Tensor | None, places: Tensor) -> Tensor:
+        """The layer's output [B, D] at one piece ``places`` [B] of every text.
+
+        Keys and values are needed of all pieces, the rest of the layer at one.
+        """
+        own = hidden[torch.arange(len(hidden), device=hidden.device), places]
+        z = self._attend(layer, own[:, None], hidden, mask)[:, 0]
+        return self.finish(layer, z, own)
+
+    def encode(self, batch: TokenBatch) -> Tensor:
+        """Last hidden states [B, T, D]."""
+        hidden, mask = self.embed(batch)
+        for layer in range(len(self.layers)):
+            hidden = self.layer(layer, hidden, mask)
+        return hidden
+
+    def encode_at(self, batch: TokenBatch, places: Tensor) -> Tensor:
+        """Last hidden states [B, D] at one piece of every text."""
+        hidden, mask = self.embed(batch)
+        last = len(self.layers) - 1
+        for layer in range(last):
+            hidden = self.layer(layer, hidden, mask)
+        return self.layer_at(last, hidden, mask, places.to(hidden.device))
+
+    def _attend(self, layer: int, asking: Tensor, hidden: Tensor, mask: Tensor | None) -> Tensor:
+        parts = self.layers[layer]
+
+        def heads(flat: Tensor) -> Tensor:
+            return flat.unflatten(-1, (-1, parts.d_head)).transpose(1, 2)
+
+        queries = heads(parts.query(asking))
+        pattern = self.pattern_of(layer, queries, heads(parts.key(hidden)), mask)
+        return (pattern @ heads(parts.value(hidden))).transpose(1, 2).flatten(2)

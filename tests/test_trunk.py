@@ -1,0 +1,96 @@
+"""The trunk's plain arithmetic against the model's own forward pass."""
+
+import copy
+from dataclasses import replace
+
+import pytest
+import torch
+
+from bertology_utils.encoder import Trunk, evaluating, is_plain, pieces_at_once
+from bertology_utils.interventions import ablate_heads, prune_heads
+from bertology_utils.words import TextPair, make_batch
+
+
+def both(encoder, texts):
+    batch = make_batch(encoder, texts)
+    with evaluating(encoder):
+        return batch, encoder.encode(batch), Trunk(encoder)
+
+
+def test_the_trunk_is_the_model_for_every_family(any_encoder, texts):
+    batch, expected, trunk = both(any_encoder, texts)
+    real = batch.attention_mask.bool()
+    with evaluating(any_encoder):
+        assert torch.equal(trunk.encode(batch)[real], expected[real])
+
+
+def test_an_unpadded_batch_and_a_pair_agree_too(tiny_bert):
+    for texts in (["Dogs bark."], ["The cat sat."] * 3, [TextPair("Dogs bark.", "Cats sleep.")]):
+        batch, expected, trunk = both(tiny_bert, texts)
+        with evaluating(tiny_bert):
+            assert torch.equal(trunk.encode(batch), expected)
+
+
+def test_one_place_a_text_is_that_place_of_all(any_encoder, texts):
+    batch, expected, trunk = both(any_encoder, texts)
+    places = torch.tensor([1, 4, 0, 2])
+    with evaluating(any_encoder):
+        found = trunk.encode_at(batch, places)
+    wanted = expected[torch.arange(4), places]
+    assert torch.allclose(found, wanted, atol=1e-5)
+
+
+def test_a_pruned_model_is_still_plain(tiny_bert, texts):
+    small = prune_heads(tiny_bert, {0: [1, 2], 2: [0]})
+    batch, expected, trunk = both(small, texts)
+    real = batch.attention_mask.bool()
+    with evaluating(small):
+        assert torch.equal(trunk.encode(batch)[real], expected[real])
+
+
+def test_whatever_a_layer_does_besides_its_parts_is_not_plain(tiny_bert):
+    assert not is_plain(tiny_bert), "gradients are wanted here"
+    with evaluating(tiny_bert):
+        assert is_plain(tiny_bert)
+        with ablate_heads(tiny_bert, {1: [0]}):
+            assert not is_plain(tiny_bert)
+            tiny_bert.encode(make_batch(tiny_bert, "Dogs bark."))
+            with pytest.raises(ValueError, match="own forward pass"):
+                Trunk(tiny_bert)
+        assert is_plain(tiny_bert)
+
+    def changed(change):
+        encoder = replace(tiny_bert, model=copy.deepcopy(tiny_bert.model))
+        change(encoder)
+        with torch.no_grad():
+            return not is_plain(encoder)
+
+    class Wide(torch.nn.Linear):
+        pass
+
+    def swap(encoder):
+        encoder.layers[0].block.intermediate.dense = Wide(32, 64)
+
+    def own_forward(encoder):
+        encoder.layers[1].attention.forward = lambda *args, **kwargs: None
+
+    def sdpa(encoder):
+        encoder.config._attn_implementation = "sdpa"
+
+    def chunks(encoder):
+        encoder.config.chunk_size_feed_forward = 2
+
+    def parametrised(encoder):
+        torch.nn.utils.parametrizations.weight_norm(encoder.layers[0].query)
+
+    assert changed(lambda encoder: encoder.model.train())
+    for change in (swap, own_forward, sdpa, chunks, parametrised):
+        assert changed(lambda e, change=change: (e.model.eval(), change(e))), change.__name__
+    assert not changed(lambda encoder: encoder.model.eval())
+
+
+def test_the_size_of_a_pass_is_chosen_by_device(tiny_bert):
+    assert pieces_at_once(tiny_bert, 4096) < 4096
+    assert pieces_at_once(tiny_bert, 10) == 10
+    elsewhere = replace(tiny_bert, device=torch.device("cuda"))
+    assert pieces_at_once(elsewhere, 4096) == 4096

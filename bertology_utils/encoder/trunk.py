@@ -31,6 +31,9 @@ _BLOCKS = (
 #: pieces that one pass on a CPU works on: what a layer makes of them stays in the caches
 CPU_PIECES = 1024
 
+#: matrix libraries multiply fewer rows than this in other orders, and so to other last bits
+_FEW = 16
+
 
 def pieces_at_once(encoder: Encoder, budget: int) -> int:
     """Padded pieces for one pass on the encoder's device, at most ``budget``.
@@ -127,8 +130,11 @@ class Trunk:
         Keys and values are needed of all pieces, the rest of the layer at one.
         """
         own = hidden[torch.arange(len(hidden), device=hidden.device), places]
-        z = self._attend(layer, own[:, None], hidden, mask)[:, 0]
-        return self.finish(layer, z, own)
+        return self.finish_few(layer, self._attend(layer, own[:, None], hidden, mask)[:, 0], own)
+
+    def finish_few(self, layer: int, z: Tensor, hidden: Tensor) -> Tensor:
+        """As :meth:`finish` for few rows, z [B, H * K] and hidden [B, D], with the bits of many."""
+        return self.finish(layer, _tall(z), _tall(hidden))[: len(z)]
 
     def encode(self, batch: TokenBatch) -> Tensor:
         """Last hidden states [B, T, D]."""
@@ -151,6 +157,13 @@ class Trunk:
         def heads(flat: Tensor) -> Tensor:
             return flat.unflatten(-1, (-1, parts.d_head)).transpose(1, 2)
 
-        queries = heads(parts.query(asking))
+        few = asking.shape[1] == 1
+        queries = heads(parts.query(_tall(asking) if few else asking)[: len(asking)])
         pattern = self.pattern_of(layer, queries, heads(parts.key(hidden)), mask)
         return (pattern @ heads(parts.value(hidden))).transpose(1, 2).flatten(2)
+
+
+def _tall(rows: Tensor) -> Tensor:
+    """At least :data:`_FEW` rows, rows of zeros below the given ones."""
+    lacking = _FEW - len(rows)
+    return rows if lacking <= 0 else torch.cat([rows, rows.new_zeros(lacking, *rows.shape[1:])])

@@ -4,9 +4,11 @@ from .edits import Edit, NoEffectError, PatternEdit, editing, is_edited
 from .heads import ablate_heads, mean_heads, scale_heads
 from .patching import ablate_layers, assert_changes, erase, patch, zero_embeddings
 from .pruning import prune_heads, prune_layers
+from .sweep import HeadSweep, sweep_heads
 
 __all__ = [
     "Edit",
+    "HeadSweep",
     "NoEffectError",
     "PatternEdit",
     "ablate_heads",
@@ -20,5 +22,6 @@ __all__ = [
     "prune_heads",
     "prune_layers",
     "scale_heads",
+    "sweep_heads",
     "zero_embeddings",
 ]

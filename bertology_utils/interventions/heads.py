@@ -40,13 +40,8 @@ def ablate_heads(
         ValueError: unknown mode; ``means`` missing, superfluous or of another shape.
         NoEffectError: no forward pass ran inside.
     """
-    if mode not in MODES:
-        raise ValueError(f"mode is {mode!r}, must be one of {', '.join(MODES)}")
-    if (mode == "mean") != (means is not None):
-        raise ValueError("mode 'mean' needs means= (see mean_heads), and mode 'zero' takes none")
+    means = check_mode(encoder, mode, means)
     chosen = encoder.check_heads(heads)
-    if means is not None:
-        _check_shape("means", means, encoder, trailing=(encoder.d_head,))
     layers = encoder.layers
     edits = []
     for layer, numbers in chosen.items():
@@ -61,6 +56,17 @@ def ablate_heads(
         edits.append(Edit(layers[layer].output, "in", _fill(off, fill)))
     with editing(encoder, edits):
         yield
+
+
+def check_mode(encoder: Encoder, mode: str, means: Tensor | None) -> Tensor | None:
+    """Return ``means`` if they fit the mode and the encoder, else raise ValueError."""
+    if mode not in MODES:
+        raise ValueError(f"mode is {mode!r}, must be one of {', '.join(MODES)}")
+    if (mode == "mean") != (means is not None):
+        raise ValueError("mode 'mean' needs means= (see mean_heads), and mode 'zero' takes none")
+    if means is not None:
+        _check_shape("means", means, encoder, trailing=(encoder.d_head,))
+    return means
 
 
 def _fill(off: Tensor, fill: Tensor):

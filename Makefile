@@ -9,7 +9,7 @@ TORCH ?=
 RUN = .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help env book test serve notebooks lab assignments grade lint browser-test check clean distclean
+.PHONY: help env book test serve notebooks lab assignments grade gettext lint browser-test check clean distclean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-18s %s\n", $$1, $$2}'
@@ -45,6 +45,9 @@ assignments: env  ## write the graded notebooks, for students and for the grader
 grade: env  ## grade a folder: make grade SUBMISSIONS=folder ASSIGNMENT=01_architecture [OUT=scores.csv]
 	@if [ -z "$(SUBMISSIONS)" ] || [ -z "$(ASSIGNMENT)" ]; then echo "say what to grade: make grade SUBMISSIONS=folder ASSIGNMENT=01_architecture [OUT=scores.csv]" >&2; exit 1; fi
 	@$(RUN) -m tools.grading --submissions "$(SUBMISSIONS)" --assignment "$(ASSIGNMENT)" $(if $(OUT),--out "$(OUT)")
+
+gettext: env  ## bring the catalogues for translators (locale/) up to date with the pages
+	@$(RUN) -m tools.catalogues
 
 lint: env  ## check style
 	@$(RUN) -m ruff check .

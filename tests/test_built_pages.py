@@ -4,6 +4,7 @@ Reads ``_build/html`` as ``make book`` left it; run with ``make check``.
 """
 
 import json
+import os
 import re
 from dataclasses import dataclass, field
 from functools import cache
@@ -42,6 +43,8 @@ class Page(HTMLParser):
     anchors: set[str] = field(default_factory=set)
     images: list[tuple[str, str | None]] = field(default_factory=list)
     srcdocs: list[str] = field(default_factory=list)
+    editions: dict[str, set[str]] = field(default_factory=dict)
+    language: str = ""
     classes: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -55,6 +58,10 @@ class Page(HTMLParser):
         self._in_style = tag == "style"
         if tag == "img":
             self.images.append((values.get("src", ""), values.get("alt")))
+        if tag == "html":
+            self.language = values.get("lang", "")
+        if tag in {"a", "link"} and "hreflang" in values and "alternate" in values.get("rel", ""):
+            self.editions.setdefault(values["hreflang"], set()).add(values["href"])
         if tag == "iframe" and "srcdoc" in values:
             self.srcdocs.append(values["srcdoc"])
         for name, value in values.items():
@@ -218,7 +225,47 @@ def test_no_page_holds_a_widget_without_its_static_form():
         assert "application/vnd.jupyter.widget-view+json" not in text, path.relative_to(HTML)
 
 
-def test_every_page_can_be_searched(book):
-    index = (HTML / "searchindex.js").read_text(encoding="utf-8")
+@pytest.mark.parametrize("folder", ["", "zh"])
+def test_every_page_can_be_searched(book, folder):
+    index = (HTML / folder / "searchindex.js").read_text(encoding="utf-8")
     names = json.loads(re.search(r'"docnames":\s*(\[[^\]]*\])', index)[1])
     assert set(book.pages) <= set(names)
+
+
+def editions() -> list[tuple[Path, Path]]:
+    """The English and the Chinese file of every page."""
+    english = [p for p in html_files() if not p.is_relative_to(HTML / "zh")]
+    return [(path, HTML / "zh" / path.relative_to(HTML)) for path in english]
+
+
+def test_every_page_is_there_in_both_languages_and_leads_to_the_other():
+    for english, chinese in editions():
+        assert page(english).language == "en" and page(chinese).language == "zh-CN", chinese
+        if english.name == "index.html":
+            continue  # only leads to the first page
+        wanted = {"en": english, "zh-CN": chinese, "x-default": english}
+        for path in (english, chinese):
+            found = {
+                tag: {target_of(path, address)[0] for address in addresses}
+                for tag, addresses in page(path).editions.items()
+            }
+            assert found == {tag: {target} for tag, target in wanted.items()}, path
+            other = os.path.relpath(wanted["zh-CN" if path is english else "en"], path.parent)
+            assert other in page(path).followed, f"{path} has no link to the other language"
+
+
+def test_a_chinese_page_says_how_much_of_it_is_translated(book):
+    for docname in book.pages:
+        text = (HTML / "zh" / f"{docname}.html").read_text(encoding="utf-8")
+        assert text.count('class="edition-note"') == 1, docname
+
+
+def test_both_editions_show_the_same_runs(book):
+    """A Chinese page has the outputs of the English one, to the letter."""
+    output = re.compile(r'<div class="output text_html">.*?(?=<div class="cell|</section>)', re.S)
+    for chapter in book.chapters:
+        english, chinese = (
+            output.findall((HTML / folder / f"{chapter.docname}.html").read_text(encoding="utf-8"))
+            for folder in ("", "zh")
+        )
+        assert english and english == chinese, chapter.docname

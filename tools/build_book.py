@@ -62,37 +62,53 @@ def _build(root: Path, jobs: int) -> int:
 
 
 def make_pages(root: Path, jupyter_cache: Path) -> bool:
-    """Run Sphinx over the executed chapters; return whether it ended without a warning.
+    """Run Sphinx over the executed chapters, once a language; return whether no warning came up.
 
     Sphinx shows a page's warnings only when it reads the page, so after a failed or broken-off
     run nothing it remembers is kept: the warnings must come back until they are gone.
     """
-    from jupyter_book.sphinx import build_sphinx
-
     output = root / "_build"
     unfinished = output / "pages-unfinished"
     if unfinished.exists():
-        shutil.rmtree(output / ".doctrees", ignore_errors=True)
-        shutil.rmtree(output / "html", ignore_errors=True)
+        for folder in ("html", ".doctrees", ".doctrees-zh"):
+            shutil.rmtree(output / folder, ignore_errors=True)
     unfinished.touch()
+    good = _make_edition(root, "html", ".doctrees", jupyter_cache, {})
+    # The Chinese pages lie inside the English ones, and share what is large with them.
+    good &= _make_edition(
+        root,
+        "html/zh",
+        ".doctrees-zh",
+        jupyter_cache,
+        {"language": "zh_CN", "mathjax_path": "../../_static/mathjax/tex-chtml.js"},
+    )
+    if good:
+        unfinished.unlink()
+    return good
+
+
+def _make_edition(
+    root: Path, pages: str, doctrees: str, jupyter_cache: Path, settings: dict[str, str]
+) -> bool:
+    from jupyter_book.sphinx import build_sphinx
+
+    output = root / "_build"
     status = build_sphinx(
         root,
-        output / "html",
+        output / pages,
         noconfig=True,
         path_config=root / "_config.yml",
         confoverrides={
             "nb_execution_cache_path": str(jupyter_cache),
             "latex_individualpages": False,
+            **settings,
         },
-        doctreedir=output / ".doctrees",
+        doctreedir=output / doctrees,
         quiet=True,
         warningiserror=True,
         keep_going=True,
     )
-    if status != 0:
-        return False
-    unfinished.unlink()
-    return True
+    return status == 0
 
 
 def main() -> int:

@@ -41,18 +41,29 @@ class RunCost(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         cost = _executions(self.env).get(self.env.docname)
+        chinese = self.env.config.language == "zh_CN"
         if cost is None:
-            sentence = "Time and memory were not measured in this build."
-        else:
             sentence = (
-                f"Measured at the last build: {_duration(cost['cpu_seconds'])} of one core's time "
-                f"and {cost['peak_memory_mb'] / 1000:.1f} GB of memory at most."
+                "此次构建没有测量用时和内存。"
+                if chinese
+                else "Time and memory were not measured in this build."
             )
-        return [nodes.paragraph(sentence, sentence, classes=["run-cost"])]
+        else:
+            time, memory = cost["cpu_seconds"], f"{cost['peak_memory_mb'] / 1000:.1f} GB"
+            sentence = (
+                f"上次构建时实测：单核用时 {_duration(time, '秒', '分钟')}，内存峰值 {memory}。"
+                if chinese
+                else f"Measured at the last build: {_duration(time, 'seconds', 'minutes')} of one "
+                f"core's time and {memory} of memory at most."
+            )
+        # Made anew at every build, and in the page's language: nothing for translators.
+        return [nodes.paragraph(sentence, sentence, classes=["run-cost"], translatable=False)]
 
 
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.1f} minutes"
+def _duration(seconds: float, in_seconds: str, in_minutes: str) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} {in_seconds}"
+    return f"{seconds / 60:.1f} {in_minutes}"
 
 
 def _executions(env: BuildEnvironment) -> dict[str, dict]:
@@ -126,7 +137,8 @@ def copy_mathjax(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.format != "html":
         return
     target = Path(app.outdir) / "_static" / "mathjax"
-    if target.is_dir():
+    # An edition in another language takes it from the pages it lies among.
+    if target.is_dir() or app.config.mathjax_path.startswith("../"):
         return
     marker = "static/mathjax/"
     partial = target.with_name("mathjax.new")
@@ -146,9 +158,17 @@ def write_entrance(app: Sphinx, exception: Exception | None) -> None:
     """Let the folder itself open on the first page."""
     if exception is None and app.builder.format == "html":
         first = app.builder.get_target_uri(app.config.root_doc)
+        chinese = app.config.language == "zh_CN"
+        language, title, word = (
+            ("zh-CN", "BERTology, live（中文版）", "打开")
+            if chinese
+            else ("en", "BERTology, live", "Open")
+        )
         (Path(app.outdir) / "index.html").write_text(
-            "<!doctype html>\n<meta charset=utf-8>\n<title>BERTology, live</title>\n"
-            f'<meta http-equiv="refresh" content="0; url={first}">\n<a href="{first}">Open</a>\n',
+            f'<!doctype html>\n<html lang="{language}">\n<meta charset=utf-8>\n'
+            f"<title>{title}</title>\n"
+            f'<meta http-equiv="refresh" content="0; url={first}">\n'
+            f'<a href="{first}">{word}</a>\n</html>\n',
             encoding="utf-8",
         )
 

@@ -27,11 +27,16 @@ FLAGS = (
 )
 
 
+#: The Chinese pages have the code, figures and widgets of the English ones; some stand for all.
+CHINESE_PAGES = ("zh/intro.html", "zh/chapters/glossary.html", "zh/chapters/09_training.html")
+
+
 def book_pages() -> list[str]:
-    """Name every page of the built book; empty when there is no book."""
+    """Name every page of the built book that is looked at; empty when there is no book."""
     if not (BOOK / "index.html").is_file():
         return []
     paths = (path.relative_to(BOOK) for path in BOOK.rglob("*.html"))
+    paths = (path for path in paths if path.parts[0] != "zh" or path.as_posix() in CHINESE_PAGES)
     pages = sorted(str(path) for path in paths if not path.parts[0].startswith("_"))
     return [name for name in pages if name != "index.html"]  # only leads to the first page
 

@@ -15,6 +15,7 @@ def _evaluate_model(args: argparse.Namespace) -> int:
     from .evaluation import comparison_table, evaluate_model
     from .training.text import load_specs
 
+    specs = load_specs(args.sources)
     columns = {}
     for name in args.models or [None]:
         encoder = load_encoder(name, device=args.device)
@@ -22,7 +23,7 @@ def _evaluate_model(args: argparse.Namespace) -> int:
             columns[candidate.name] = evaluate_model(
                 candidate,
                 text=args.text,
-                specs=load_specs(args.sources),
+                specs=specs,
                 held_out_only=args.held_out,
                 blimp=args.blimp,
                 n=args.n,

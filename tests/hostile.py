@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 VARIABLE = "FUZZ_EXAMPLES"
@@ -22,11 +22,14 @@ _DEEP = os.environ.get(VARIABLE)
 
 #: decorator of every property test
 fuzz = settings(
-    max_examples=int(_DEEP) if _DEEP else 40,
+    max_examples=int(_DEEP) if _DEEP else 25,
     derandomize=_DEEP is None,
     database=None,
     deadline=None,
     print_blob=True,
+    report_multiple_bugs=False,
+    # Shrinking a failure takes minutes: only where somebody asked for depth.
+    phases=[*Phase] if _DEEP else [Phase.explicit, Phase.generate],
     # Files are written anew for each example, so one folder for all of them does no harm.
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

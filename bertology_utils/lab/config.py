@@ -22,6 +22,17 @@ class ConfigError(ValueError):
     """A run that makes no sense; the message names the field."""
 
 
+def _check_kind(name: str, kind: str, value: object) -> None:
+    """Raise ConfigError unless a field's value is of its kind; whole numbers count as numbers."""
+    wanted = {"int": int, "float": (int, float), "bool": bool, "str": str}[kind]
+    right = isinstance(value, wanted) and (kind == "bool" or not isinstance(value, bool))
+    if not right:
+        raise ConfigError(f"{name} is of type {type(value).__name__}, must be {kind}")
+    # Also true of NaN.
+    if isinstance(value, int | float) and not abs(value) < 2**53:
+        raise ConfigError(f"{name} is no number that a run can use")
+
+
 @dataclass(frozen=True)
 class LabConfig:
     """One run.
@@ -81,11 +92,13 @@ class LabConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        for field in fields(self):
+            _check_kind(field.name, field.type, getattr(self, field.name))
         for name, allowed in (("corpus", CORPORA), ("objective", OBJECTIVES), ("unit", UNITS),
                               ("sentence_task", SENTENCE_TASKS), ("gap", GAP_SYMBOLS)):  # fmt: skip
             value = getattr(self, name)
             if value not in allowed:
-                raise ConfigError(f"{name} is {value!r}; known: {', '.join(allowed)}")
+                raise ConfigError(f"{name} is {value[:60]!r}; known: {', '.join(allowed)}")
         for name in ("layers", "heads", "width", "sentences", "batch", "steps", "max_span"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}, must be at least 1")
@@ -107,7 +120,7 @@ class LabConfig:
             raise ConfigError("unit 'whole' takes the corpus 'facts', whose names have two pieces")
         if self.blocks and sorted(self.blocks) != sorted(self.layers * "af"):
             raise ConfigError(
-                f"blocks {self.blocks!r} are not {self.layers} of 'a' and {self.layers} of 'f'"
+                f"blocks {self.blocks[:60]!r} are not {self.layers} of 'a' and {self.layers} of 'f'"
             )
         if self.stack_after and (self.layers % 2 or self.blocks):
             raise ConfigError("stacking takes an even number of layers in the usual order")
@@ -143,7 +156,7 @@ class LabConfig:
         known = {field.name for field in fields(self)}
         for name in changes:
             if name not in known:
-                raise ConfigError(f"no field {name!r}; fields: {', '.join(sorted(known))}")
+                raise ConfigError(f"no field {name[:60]!r}; fields: {', '.join(sorted(known))}")
         return replace(self, **changes)
 
     def seeds(self, n: int) -> list[LabConfig]:

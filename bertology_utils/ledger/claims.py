@@ -148,9 +148,11 @@ class Ledger(Mapping[str, Claim]):
         try:
             return self.claims[claim_id]
         except (KeyError, TypeError):
-            near = difflib.get_close_matches(str(claim_id).upper(), self.claims, n=3)
+            near = difflib.get_close_matches(str(claim_id)[:20].upper(), self.claims, n=3)
             hint = f"; did you mean {', '.join(near)}?" if near else ""
-            raise UnknownClaimError(f"there is no claim {claim_id!r}{hint}") from None
+            shown = repr(claim_id)
+            shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
+            raise UnknownClaimError(f"there is no claim {shown}{hint}") from None
 
     def __iter__(self):
         return iter(self.claims)
@@ -201,9 +203,11 @@ def _shipped() -> Ledger:
 
 def _read(path: Path) -> Ledger:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times faster where libyaml is
-    raw = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
-    if not isinstance(raw, dict) or "claims" not in raw:
-        raise ClaimsFileError(f"{path.name}: no list of claims")
+    try:
+        raw = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
+    except (UnicodeDecodeError, yaml.YAMLError, RecursionError, ValueError) as error:
+        raise ClaimsFileError(f"{path.name} is no YAML: {str(error)[:300]}") from error
+    _check_parts(raw, path.name)
     evidence = {
         key: Evidence(key, entry["what"], entry["hand"] == "first")
         for key, entry in raw["evidence"].items()
@@ -226,9 +230,36 @@ def _read(path: Path) -> Ledger:
     return ledger
 
 
+def _check_parts(raw: Any, name: str) -> None:
+    """Raise ClaimsFileError unless the file has its lists, with the fields that are read."""
+    if not isinstance(raw, dict) or not isinstance(raw.get("claims"), list):
+        raise ClaimsFileError(f"{name}: no list of claims")
+    needed = {
+        "sections": None,
+        "baselines": None,
+        "evidence": ("what", "hand"),
+        "papers": ("label", "id"),
+    }
+    for part, keys in needed.items():
+        entries = raw.get(part)
+        if not isinstance(entries, dict):
+            raise ClaimsFileError(f"{name}: {part} is missing, or has no names")
+        for key, entry in entries.items():
+            texts = (key, entry) if keys is None else (key, *_fields(entry, keys))
+            if not all(isinstance(text, str) for text in texts):
+                raise ClaimsFileError(f"{name}: {part}: {str(key)[:60]!r} is not as it should be")
+
+
+def _fields(entry: Any, keys: tuple[str, ...]) -> list[Any]:
+    return [entry.get(key) for key in keys] if isinstance(entry, dict) else [None]
+
+
 def _claim(row: dict[str, Any], ledger: Ledger) -> Claim:
-    claim_id = row.get("id", "a row without id")
+    if not isinstance(row, dict) or not isinstance(row.get("id"), str):
+        raise ClaimsFileError("claims.yml: a row without an id")
+    claim_id = row["id"][:60]
     try:
+        _check_types(row)
         chapter, _, anchor = row["where"].partition("#")
         measure = row.get("measure")
         rule = row.get("rule")
@@ -250,9 +281,22 @@ def _claim(row: dict[str, Any], ledger: Ledger) -> Claim:
         _check(claim, ledger)
     except KeyError as error:
         raise ClaimsFileError(f"{claim_id}: missing or unknown {error}") from error
-    except (TypeError, ValueError) as error:
-        raise ClaimsFileError(f"{claim_id}: {error}") from error
+    except (TypeError, ValueError, AttributeError) as error:
+        raise ClaimsFileError(f"{claim_id}: {str(error)[:300]}") from error
     return claim
+
+
+#: kinds of the fields of a row
+_KINDS = {
+    "section": str, "claim": str, "mode": str, "where": str, "reason": str, "note": str,
+    "cite": list, "figures": list, "measure": dict, "rule": dict, "table1": dict,
+}  # fmt: skip
+
+
+def _check_types(row: dict[str, Any]) -> None:
+    for name, kind in _KINDS.items():
+        if name in row and not isinstance(row[name], kind):
+            raise ValueError(f"{name} is a {type(row[name]).__name__}, not a {kind.__name__}")
 
 
 def _figure(raw: dict[str, Any]) -> Figure:

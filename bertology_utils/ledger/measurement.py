@@ -82,8 +82,8 @@ class Measurement:
     details: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.unit not in UNITS:
-            raise MeasurementError(f"unknown unit {self.unit!r}; known: {', '.join(UNITS)}")
+        if not isinstance(self.unit, str) or self.unit not in UNITS:
+            raise MeasurementError(f"unknown unit {_shown(self.unit)}; known: {', '.join(UNITS)}")
         put = object.__setattr__  # the instance is frozen; numbers are normalised once, here
         put(self, "value", self._in_range("value", self.value))
         put(self, "baselines", self._numbers("baseline", self.baselines, in_unit=True))
@@ -94,7 +94,8 @@ class Measurement:
         if self.seed is not None:
             put(self, "seed", _whole("seed", self.seed))
         if not isinstance(self.model, str) or not self.model.strip():
-            raise MeasurementError(f"the model's name is {self.model!r}")
+            raise MeasurementError(f"the model's name is {_shown(self.model)}")
+        writable("the model's name", self.model)
         if self.interval is not None:
             put(self, "interval", self._checked_interval(self.interval))
 
@@ -126,14 +127,18 @@ class Measurement:
 
     def _numbers(self, what: str, given: Mapping[str, Any], in_unit: bool) -> Mapping[str, float]:
         check = self._in_range if in_unit else _finite
+        if not isinstance(given, Mapping):
+            raise MeasurementError(f"{what}s are {_shown(given)}, not numbers by name")
+        for name in given:
+            writable(f"the name of a {what}", str(name))
         # A plain dict, unlike a mapping proxy, travels between processes.
-        return {str(k): check(f"{what} {k!r}", v) for k, v in given.items()}
+        return {str(k): check(f"{what} {_shown(str(k))}", v) for k, v in given.items()}
 
     def _checked_interval(self, interval: tuple[float, float]) -> tuple[float, float]:
         try:
             low, high = interval
         except (TypeError, ValueError):
-            raise MeasurementError(f"the interval is {interval!r}, not (low, high)") from None
+            raise MeasurementError(f"the interval is {_shown(interval)}, not (low, high)") from None
         low, high = _finite("interval's low end", low), _finite("interval's high end", high)
         # Percentile intervals of skewed statistics can miss the point value by rounding only.
         slack = 1e-6 * max(1.0, abs(self.value))
@@ -177,11 +182,27 @@ def _finite(what: str, number: Any) -> float:
         raise MeasurementError(f"{what} is {number}, not a number")
     try:
         value = float(number)
-    except (TypeError, ValueError):
-        raise MeasurementError(f"{what} is {number!r}, not a number") from None
+    except (TypeError, ValueError, OverflowError):
+        raise MeasurementError(f"{what} is {_shown(number)}, not a number") from None
     if not math.isfinite(value):
         raise MeasurementError(f"{what} is {value}; only finite numbers are recorded")
     return value
+
+
+def writable(what: str, text: str) -> None:
+    """Raise MeasurementError for text that no file can hold: halves of surrogate pairs."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise MeasurementError(f"{what} holds half of a surrogate pair: {_shown(text)}") from None
+
+
+def _shown(value: Any) -> str:
+    """A wrong value for an error message, cut where it is long."""
+    if isinstance(value, int):
+        return f"a whole number of {value.bit_length()} bits"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _whole(what: str, number: Any) -> int:

@@ -23,7 +23,7 @@ from typing import Any
 from ..defaults import DEFAULT_MODEL, MODEL_VARIABLE
 from .claims import load_claims
 from .errors import MeasurementError, MissingBaselineError, ResultFileError, WrongModeError
-from .measurement import BrokenModel, Measured, Measurement, NotTestable, as_measurement
+from .measurement import BrokenModel, Measured, Measurement, NotTestable, as_measurement, writable
 from .verdicts import DOES_NOT, NOT_TESTABLE, Verdict
 
 RESULTS_VARIABLE = "BERTOLOGY_RESULTS"
@@ -93,14 +93,17 @@ def folder_name(model: str) -> str:
     if plain and "--" not in model and len(model) <= 80 and not model.endswith("."):
         return model.replace("/", "--")
     readable = re.sub(r"[^A-Za-z0-9_.-]+", "-", model.replace("/", "--")).strip(".-")[-60:]
-    digest = hashlib.sha256(model.encode()).hexdigest()[:8]
+    digest = hashlib.sha256(model.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{readable.strip('.-') or 'model'}-{digest}"
 
 
 def default_model() -> str:
     """The name of the encoder that ``load_encoder()`` gives when none is named."""
     chosen = os.environ.get(MODEL_VARIABLE) or DEFAULT_MODEL
-    is_folder = (Path(chosen) / "config.json").is_file()
+    try:
+        is_folder = (Path(chosen) / "config.json").is_file()
+    except OSError:  # a name too long for any folder
+        is_folder = False
     return Path(chosen).resolve().name if is_folder else chosen
 
 
@@ -134,7 +137,11 @@ def record(
     if isinstance(result, NotTestable | BrokenModel):
         outcome: Measurement | NotTestable | BrokenModel = result
         if not result.model.strip() or not result.reason.strip():
-            raise ValueError(f"{claim_id}: a {type(result).__name__} needs a model and a reason")
+            raise MeasurementError(
+                f"{claim_id}: a {type(result).__name__} needs a model and a reason"
+            )
+        for what, text in (("model", result.model), ("reason", result.reason)):
+            writable(f"{claim_id}: the {what}", text)
     else:
         outcome = as_measurement(result, claim.measure.unit)
         _check_fit(claim_id, outcome)
@@ -174,7 +181,7 @@ def result(claim_id: str, model: str, root: Path | None = None) -> Record | None
     load_claims()[claim_id]
     path = _path(model, claim_id, root)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = _text(path)
     except FileNotFoundError:
         return None
     return _from_json(text, path, claim_id, model)
@@ -200,8 +207,10 @@ def adopt(text: str, root: Path | None = None) -> Record:
         raw = json.loads(text)
         claim_id, model = raw["claim"], raw["model"]
         load_claims()[claim_id]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ResultFileError(f"this is no record: {error}") from error
+        if not isinstance(model, str):
+            raise ValueError("no model name")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ResultFileError(f"this is no record: {str(error)[:200]}") from error
     path = _path(model, claim_id, root)
     entry = _from_json(text, path, claim_id, model)
     _write(path, _to_json(entry))
@@ -221,7 +230,7 @@ def models(root: Path | None = None) -> tuple[str, ...]:
     for folder in root.glob("*/") if root.is_dir() else ():
         first = next(iter(sorted(folder.glob("*.json"))), None)
         if first is not None:
-            names.add(_load(first.read_text(encoding="utf-8"), first)["model"])
+            names.add(_load(_text(first), first)["model"])
     return tuple(sorted(names))
 
 
@@ -322,6 +331,14 @@ def _write(path: Path, text: str) -> None:
         raise
 
 
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        message = f"{path.parent.name}/{path.name} is not a result: {error}"
+        raise ResultFileError(message) from error
+
+
 def _load(text: str, path: Path) -> dict[str, Any]:
     try:
         raw = json.loads(text)
@@ -329,8 +346,9 @@ def _load(text: str, path: Path) -> dict[str, Any]:
             raise ValueError(f"format {raw['format']}, this version reads {FORMAT}")
         if not isinstance(raw["model"], str):
             raise ValueError("no model name")
-    except (ValueError, KeyError, TypeError) as error:
-        raise ResultFileError(f"{path.parent.name}/{path.name} is not a result: {error}") from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        message = f"{path.parent.name}/{path.name} is not a result: {str(error)[:200]}"
+        raise ResultFileError(message) from error
     return raw
 
 
@@ -338,11 +356,14 @@ def _from_json(text: str, path: Path, claim_id: str, model: str) -> Record:
     raw = _load(text, path)
     if (raw.get("claim"), raw["model"]) != (claim_id, model):
         raise ResultFileError(
-            f"{path.parent.name}/{path.name} holds {raw.get('claim')} on {raw['model']}"
+            f"{path.parent.name}/{path.name} holds {str(raw.get('claim'))[:20]!r} on "
+            f"{raw['model'][:80]!r}"
         )
     kinds = {"measurement": Measurement, "not testable": NotTestable, "broken model": BrokenModel}
     try:
         outcome = kinds[raw["kind"]](**raw["outcome"])
+        if outcome.model != model or not isinstance(raw["versions"], dict):
+            raise ValueError("its parts do not belong together")
         return Record(
             claim_id=claim_id,
             chapter=load_claims()[claim_id].chapter,
@@ -353,4 +374,5 @@ def _from_json(text: str, path: Path, claim_id: str, model: str) -> Record:
             recorded=raw["recorded"],
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise ResultFileError(f"{path.parent.name}/{path.name}: {error}") from error
+        message = f"{path.parent.name}/{path.name}: {str(error)[:200]}"
+        raise ResultFileError(message) from error

@@ -13,7 +13,9 @@ from .errors import ReproduceError
 
 #: Stands for the model that is used when none is named.
 EMBEDDED = ""
-_RANDOM = re.compile(r"random(?::(?P<seed>\d+))?")
+#: characters in the longest name: file systems take no more in one part of a path
+_LONGEST = 255
+_RANDOM = re.compile(r"random(?::(?P<seed>[0-9]+))?")
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,13 @@ def choose(names: Sequence[str]) -> tuple[ModelChoice, ...]:
 def _read(name: str, embedded: str) -> ModelChoice:
     random = _RANDOM.fullmatch(name)
     if random:
-        seed = int(random["seed"] or 0)
+        digits = random["seed"] or "0"
+        if len(digits) > 9:
+            raise ReproduceError(f"the seed of {name[:20]!r}... has more than nine digits")
+        seed = int(digits)
         return ModelChoice(EMBEDDED, f"{embedded}-random-{seed}", seed)
+    if len(name) > _LONGEST or not name.isprintable():
+        raise ReproduceError(f"{name[:40]!r} is no name of a model")
     if (Path(name) / "config.json").is_file():
         folder = Path(name).resolve()  # the cells run in a folder of their own
         return ModelChoice(str(folder), folder.name)

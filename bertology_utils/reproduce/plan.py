@@ -31,11 +31,14 @@ def select_claims(patterns: Sequence[str]) -> tuple[str, ...]:
         if not hits:
             prefixes = dict.fromkeys(claim_id.split("-")[0] for claim_id in ledger)
             raise ReproduceError(
-                f"no claim matches {pattern!r}; ids look like SYN-13, with {', '.join(prefixes)}"
+                f"no claim matches {pattern[:40]!r}; ids look like SYN-13, with "
+                f"{', '.join(prefixes)}"
             )
         runnable = {claim.id for claim in hits if claim.rule is not None}
         if not runnable:
-            raise ReproduceError(f"{pattern!r} matches only claims that are discussed, not run")
+            raise ReproduceError(
+                f"{pattern[:40]!r} matches only claims that are discussed, not run"
+            )
         chosen |= runnable
     return tuple(claim_id for claim_id in ledger if claim_id in chosen)
 
@@ -114,9 +117,11 @@ class Manifest:
     def _read(self) -> dict[str, dict[str, str]]:
         try:
             known = json.loads(self._path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}  # lost notes cost time, not results
-        return known if isinstance(known, dict) else {}
+        if not isinstance(known, dict):
+            return {}
+        return {model: notes for model, notes in known.items() if isinstance(notes, dict)}
 
 
 def _cells(book: Book, chapter: Chapter) -> tuple[Cell, ...]:

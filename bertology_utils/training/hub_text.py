@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -33,7 +34,8 @@ def download_text(
         CorpusError: the data set cannot be had, lacks the column, or holds no text. Nothing is
             left behind then.
     """
-    name = "-".join(part for part in (Path(hub_id).name, config, split) if part)
+    parts = (re.sub(r"[^\w.-]+", "_", part) for part in (Path(hub_id).name, config, split) if part)
+    name = "-".join(parts)
     target = Path(folder) / f"{name}.txt"
     if target.exists():
         return target.parent

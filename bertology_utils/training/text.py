@@ -12,6 +12,7 @@ import lzma
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -76,11 +77,18 @@ def text_files(folder: str | Path) -> list[Path]:
 def read_lines(path: Path) -> list[str]:
     """Non-empty lines of a UTF-8 text file, ``.xz`` or plain."""
     opener = lzma.open if path.suffix == ".xz" else open
+    lines, number = [], 0
     try:
-        with opener(path, "rt", encoding="utf-8") as handle:
-            return [line for raw in handle if (line := raw.strip())]
-    except (UnicodeDecodeError, lzma.LZMAError, EOFError) as error:
-        raise CorpusError(f"{path.name}: not readable as UTF-8 text ({error})") from error
+        with opener(path, "rb") as handle:
+            # Decoded line by line: a text stream decodes ahead, and would blame an earlier line.
+            for number, raw in enumerate(handle, 1):
+                if line := raw.decode("utf-8-sig" if number == 1 else "utf-8").strip():
+                    lines.append(line)
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{path.name}:{number}: not UTF-8 text ({error.reason})") from error
+    except (lzma.LZMAError, EOFError) as error:
+        raise CorpusError(f"{path.name}: damaged after line {number} ({error})") from error
+    return lines
 
 
 def split_sentences(line: str) -> list[str]:
@@ -172,13 +180,8 @@ def load_corpus(
         digest = hashlib.sha256(path.read_bytes() + excluded_hash.encode())
         digest.update(tokenizer.backend_tokenizer.to_str().encode())
         entry = Path(cache) / f"{name}-{digest.hexdigest()[:16]}" if cache else None
-        if entry and entry.with_suffix(".npz").exists():
-            with np.load(entry.with_suffix(".npz"), allow_pickle=False) as arrays:
-                pair = [
-                    Source(name, spec, *(arrays[f"{part}_{k}"] for k in ("ids", "lines", "sents")))
-                    for part in ("train", "held")
-                ]
-        else:
+        pair = _cached(entry.with_suffix(".npz"), name, spec) if entry else None
+        if pair is None:
             lines = [x for x in read_lines(path) if not is_contaminated(x, exclude)]
             if not lines:
                 raise CorpusError(f"{path.name}: no text left")
@@ -206,14 +209,44 @@ def load_corpus(
     return train, held
 
 
+def _cached(path: Path, name: str, spec: SourceSpec) -> list[Source] | None:
+    """The two sources kept in a file; None where there is none, or it is damaged."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return [
+                Source(name, spec, *(arrays[f"{part}_{k}"] for k in ("ids", "lines", "sents")))
+                for part in ("train", "held")
+            ]
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile, AttributeError, TypeError):
+        return None  # made again and replaced: a cache costs time, not results
+
+
 def load_specs(path: str | Path | None) -> dict[str, SourceSpec]:
-    """Read ``{"file": {"weight": 0.4, "ordered": false}}`` from JSON; unknown keys raise."""
+    """Read ``{"file": {"weight": 0.4, "ordered": false}}`` from JSON.
+
+    Raises:
+        CorpusError: no such file, no JSON of this shape, an unknown key, or no finite weight.
+    """
     if path is None:
         return {}
-    return {
-        name: replace(SourceSpec(), **given)
-        for name, given in json.loads(Path(path).read_text(encoding="utf-8")).items()
-    }
+    path = Path(path)
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        return {name: _spec(name, given) for name, given in raw.items()}
+    except OSError as error:
+        raise CorpusError(f"{path.name} cannot be read: {error.strerror}") from error
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise CorpusError(f"{path.name} is no JSON of sources: {str(error)[:300]}") from error
+
+
+def _spec(name: str, given: dict) -> SourceSpec:
+    if not isinstance(given, dict) or set(given) - {"weight", "ordered"}:
+        raise ValueError(f"{name[:60]!r} takes 'weight' and 'ordered', and nothing else")
+    spec = replace(SourceSpec(), **given)
+    number = isinstance(spec.weight, int | float) and not isinstance(spec.weight, bool)
+    if not number or not 0 <= spec.weight < 1e6 or not isinstance(spec.ordered, bool):
+        raise ValueError(f"{name[:60]!r} needs a weight from 0 up, and true or false for 'ordered'")
+    return spec
 
 
 def describe(sources: Sequence[Source]) -> list[dict]:

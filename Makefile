@@ -31,6 +31,11 @@ serve: book  ## build, then serve the book on this machine (PORT=8000)
 notebooks: env  ## write every chapter as a runnable .ipynb into notebooks/
 	@$(RUN) -m tools.export_notebooks
 
+.PHONY: pdf
+pdf: book  ## print the whole book into _build/bertology.pdf (needs chromium on PATH)
+	@$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements-browser.txt
+	@$(RUN) -m tools.book_pdf
+
 .PHONY: publish-notebooks
 publish-notebooks: env  ## commit the notebooks to the branch `notebooks`, for Colab and JupyterHub
 	@$(RUN) -m tools.publish_notebooks

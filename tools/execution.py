@@ -280,7 +280,11 @@ def _run_chapter(
         _copy_other_models(book.root, results)
         for other in book.chapters:
             if not other.runs_last:
-                shutil.copytree(store.results_of(other), results, dirs_exist_ok=True)
+                shutil.copytree(
+                    store.results_of(other), results, dirs_exist_ok=True,
+                    # Measurements are what reports are about; an exported model is large.
+                    ignore=shutil.ignore_patterns("playground"),
+                )  # fmt: skip
 
     def started(notebook: nbformat.NotebookNode) -> None:
         seen["pid"] = client.km.provisioner.pid

@@ -1,0 +1,409 @@
+// The playground: what the reader types, what the model answers, and how it is shown. The model
+// runs in worker.js; pieces are cut here, so that they show while the reader types.
+"use strict";
+(() => {
+  const space = (self.bertologyPlayground ??= {});
+  const root = document.getElementById("pg-root");
+  if (!root) return;
+  const home = new URL(".", document.currentScript.src);
+  const $ = (name) => root.querySelector(`[data-pg="${name}"]`);
+  const example = JSON.parse(root.querySelector("script[type='application/json']").textContent);
+  const { model, most, shown: k } = example;
+  const wordpiece = new space.WordPiece(space.vocabulary);
+  const { pieces, special } = wordpiece;
+  const MASK = special["[MASK]"];
+
+  const make = (name, attributes = {}, ...children) => {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.append(...children);
+    return made;
+  };
+  const percent = (p) => (p >= 0.0995 ? `${(100 * p).toFixed(0)} %` : `${(100 * p).toFixed(1)} %`);
+  const megabytes = (bytes) => `${(bytes / 1e6).toFixed(0)} MB`;
+
+  // --- state --------------------------------------------------------------------------------
+  const state = {
+    text: example.text, tokens: [], chosen: example.chosen, layer: example.layer,
+    head: example.head, depth: model.layers, result: null, problem: "", ready: false,
+  };
+
+  // A matrix [T, T] of one head, from the flat list of all heads.
+  const weightsOf = ({ attentions, length, unit }, layer, head) => {
+    const from = (layer * model.heads + head) * length * length;
+    return Array.from({ length }, (_, i) =>
+      Array.from({ length }, (_, j) => attentions[from + i * length + j] / unit));
+  };
+
+  // --- the model ----------------------------------------------------------------------------
+  let worker = null, asked = 0, wanted = null, busy = false;
+  const status = (text) => { $("status").textContent = text; };
+
+  function reasonNotToLoad() {
+    const { build } = space;
+    if (typeof WebAssembly !== "object" || typeof WebAssembly.instantiate !== "function") {
+      return "This browser has no WebAssembly (or it is switched off), so it cannot run the model. "
+        + "Tokens and the example below still work; try a current Firefox, Chrome, Edge or Safari.";
+    }
+    if (location.protocol === "file:") {
+      return "This page was opened as a file, and browsers let no file load a model. Tokens and the "
+        + "example below still work. For the rest, run “make serve” and open the address it prints, "
+        + "or put the folder of pages on any web host.";
+    }
+    if (typeof Worker !== "function" || typeof BigInt64Array !== "function") {
+      return "This browser is too old to run the model beside the page. Tokens and the example "
+        + "below still work.";
+    }
+    if (!build?.runtime || !build.model) {
+      return "These pages were built without a connection to the package registry, so ONNX Runtime "
+        + "Web, which runs the model, is missing. Tokens and the example below still work; build "
+        + "the book again with a connection to get the rest.";
+    }
+    return "";
+  }
+
+  function load() {
+    const { runtime } = space.build;
+    const total = runtime.bytes + model.bytes;
+    const bar = $("progress");
+    $("load").disabled = true;
+    bar.hidden = false;
+    bar.max = total;
+    bar.value = 0;
+    status("Loading …");
+    worker = new Worker(new URL("worker.js", home), { type: "module" });
+    let said = 0;
+    worker.onmessage = ({ data }) => {
+      if (data.progress !== undefined) {
+        bar.value = data.progress;
+        // Said in quarters, so that a screen reader is not flooded.
+        const quarter = Math.floor((4 * data.progress) / total);
+        if (quarter > said && quarter < 4) status(`${25 * (said = quarter)} % loaded …`);
+        else if (data.progress >= total) status("Loaded; preparing the model …");
+      } else if (data.ready) {
+        state.ready = true;
+        bar.hidden = true;
+        $("load").hidden = true;
+        status("The model is ready: type, and everything below follows.");
+        $("text").focus({ preventScroll: true });
+        refresh();
+      } else if (data.answer) {
+        busy = false;
+        if (data.number === asked) arrived(wanted, data.answer);
+        else next();
+      } else {
+        busy = false;
+        if (state.ready) problem(`The model could not compute this (${data.failure}).`);
+        else failed(data.failure);
+      }
+    };
+    worker.onerror = (event) => {
+      event.preventDefault();
+      failed(event.message || "the program could not be started");
+    };
+    worker.postMessage({
+      load: {
+        program: new URL(`runtime/${runtime.program}`, home).href,
+        model: new URL(`model.onnx?v=${model.digest.slice(0, 12)}`, home).href,
+        digest: model.digest,
+      },
+    });
+  }
+
+  function failed(why) {
+    worker?.terminate();
+    worker = null;
+    busy = false;
+    $("progress").hidden = true;
+    $("load").disabled = false;
+    $("load").textContent = "Try again";
+    status(`The model could not be loaded (${why}). Check the connection and try again.`);
+  }
+
+  // Ask for the current text; while an answer is under way only the newest question waits.
+  function ask() {
+    asked += 1;
+    wanted = { number: asked, text: state.text, tokens: state.tokens, chosen: state.chosen };
+    root.setAttribute("aria-busy", "true");
+    if (!busy) next();
+  }
+
+  function next() {
+    const { tokens, chosen, number } = wanted;
+    const masks = tokens.flatMap(({ id }, place) => (id === MASK ? [place] : []));
+    const depths = Array.from({ length: model.layers + 1 }, (_, layer) => [layer, chosen]);
+    busy = true;
+    worker.postMessage({
+      number,
+      question: {
+        ids: tokens.map(({ id }) => id),
+        places: [...masks.map((place) => [model.layers, place]), ...depths],
+        alike: [tokens[chosen].id],
+        k,
+      },
+    });
+  }
+
+  function arrived({ text, tokens, chosen }, answer) {
+    const masks = tokens.flatMap(({ id }, place) => (id === MASK ? [place] : []));
+    state.result = {
+      text, tokens, length: tokens.length, attentions: answer.attentions, unit: 1,
+      fills: masks.map((place, i) => ({ place, best: answer.read[i] })),
+      near: { [chosen]: { alike: answer.alike[0], read: answer.read.slice(masks.length) } },
+    };
+    root.setAttribute("aria-busy", "false");
+    show();
+  }
+
+  function useExample() {
+    state.text = $("text").value = example.text;
+    state.chosen = example.chosen;
+    refresh();
+  }
+
+  // --- from text to pieces ------------------------------------------------------------------
+  function refresh() {
+    clearTimeout(timer);
+    state.text = $("text").value;
+    state.tokens = wordpiece.encode(state.text);
+    const n = state.tokens.length;
+    state.problem = "";
+    if (n === 2) state.problem = "There is nothing to read yet: type a sentence.";
+    else if (n > most) {
+      state.problem = `This is ${n} pieces, [CLS] and [SEP] included; the page takes at most ${most}. `
+        + "Nothing was cut off: shorten the text.";
+    }
+    if (state.chosen >= n || state.chosen < 0) state.chosen = Math.max(0, n - 2);
+    showTokens();
+    problem(state.problem);
+    if (state.problem) state.result = null;
+    else if (state.ready) {
+      ask();
+      return;  // what is shown stays until the answer comes
+    } else {
+      state.result = state.text === example.text ? exampleResult() : null;
+    }
+    show();
+  }
+
+  const exampleResult = () => ({
+    text: example.text, tokens: state.tokens, length: state.tokens.length,
+    attentions: example.attentions, unit: 1000, fills: example.fills, near: example.near,
+  });
+
+  const problem = (text) => {
+    $("problem").textContent = text;
+    $("problem").hidden = text === "";
+    $("text").setAttribute("aria-invalid", String(text !== ""));
+  };
+
+  // --- what is shown ------------------------------------------------------------------------
+  function showTokens() {
+    const place = $("tokens");
+    const held = place.contains(document.activeElement);
+    const few = state.tokens.slice(0, most);
+    place.replaceChildren(...few.map(({ piece, id }, i) => {
+      const chosen = i === state.chosen;
+      const button = make("button", {
+        type: "button", role: "radio", class: "pg-token", "aria-checked": String(chosen),
+        tabindex: chosen ? "0" : "-1", title: `number ${id} of the vocabulary`,
+      }, piece);
+      button.addEventListener("click", () => choose(i));
+      return button;
+    }));
+    if (held) place.children[state.chosen]?.focus();
+    const typed = state.tokens.length - 2;
+    const unknown = state.tokens.filter(({ id }) => id === special["[UNK]"]).length;
+    $("counted").textContent = `${typed} ${typed === 1 ? "piece" : "pieces"} between [CLS] and [SEP]`
+      + (unknown ? `; ${unknown} of them [UNK], which the vocabulary cannot spell.` : ".");
+  }
+
+  function choose(i) {
+    state.chosen = Math.min(Math.max(i, 0), Math.min(state.tokens.length, most) - 1);
+    showTokens();
+    if (state.ready && !state.problem) ask();
+    else show();
+  }
+
+  const answers = (caption, head, rows) => {
+    const table = make("table", { class: "pg-answers" }, make("caption", {}, caption));
+    const names = head.map((name) => make("th", { scope: "col" }, name));
+    const longest = Math.max(...rows.map(([, value]) => value), 1e-9);
+    table.append(make("thead", {}, make("tr", {}, ...names)), make("tbody", {}, ...rows.map(
+      ([piece, value, text]) => {
+        const bar = make("span", { class: "pg-bar", "aria-hidden": "true" });
+        bar.style.width = `${Math.max(0, (100 * value) / longest).toFixed(1)}%`;
+        return make("tr", {}, make("th", { scope: "row" }, piece), make("td", {}, text),
+          make("td", { class: "pg-bars", "aria-hidden": "true" }, bar));
+      })));
+    return table;
+  };
+
+  const note = (text, ...more) => make("p", { class: "pg-note" }, text, ...more);
+  const action = (text, then) => {
+    const button = make("button", { type: "button" }, text);
+    button.addEventListener("click", then);
+    return button;
+  };
+
+  // In place of results that do not belong to the text.
+  const waiting = () => {
+    if (state.problem) return [note(state.problem)];
+    return [note("Not computed yet for this sentence: load the model above, or go ",
+      action("back to the example", useExample), ".")];
+  };
+
+  function show() {
+    const { result } = state;
+    showFills(result);
+    showAttention(result);
+    showNear(result);
+  }
+
+  function showFills(result) {
+    const place = $("fills");
+    if (!result) return place.replaceChildren(...waiting());
+    if (!result.fills.length) {
+      const lower = /\[mask\]/i.test(result.text) ? " (in capitals)" : "";
+      return place.replaceChildren(note(
+        `No [MASK]${lower} in this sentence. Choose a token and press “Hide the chosen token”, `
+        + "or type [MASK] where a word should be guessed."));
+    }
+    const several = result.fills.length > 1;
+    place.replaceChildren(...result.fills.map(({ best }, i) => answers(
+      several ? `For [MASK] number ${i + 1}` : "For [MASK]", ["Piece", "Probability"],
+      best.map(([id, p]) => [pieces[id], p, percent(p)]))));
+  }
+
+  function showAttention(result) {
+    const place = $("attention");
+    const numbers = $("numbers");
+    if (!result) {
+      numbers.hidden = true;
+      return place.replaceChildren(...waiting());
+    }
+    const tokens = result.tokens.map(({ piece }) => piece);
+    const weights = weightsOf(result, state.layer, state.head);
+    const chosen = Math.min(state.chosen, tokens.length - 1);
+    const best = weights[chosen].map((w, j) => [w, j]).sort((a, b) => b[0] - a[0]).slice(0, 3);
+    const said = `In layer ${state.layer + 1}, head ${state.head + 1}, ${tokens[chosen]} attends most `
+      + `to ${best.map(([w, j]) => `${tokens[j]} (${percent(w)})`).join(", ")}.`;
+    $("said").textContent = said;
+    space.drawAttention(place, {
+      tokens, weights, chosen, width: Math.min(place.clientWidth || 600, 640), onChoose: choose,
+      label: `Lines from each token to those it attends to. ${said}`,
+    });
+    numbers.hidden = false;
+    if (numbers.open) showNumbers(tokens, weights);
+  }
+
+  function showNumbers(tokens, weights) {
+    const head = make("tr", {}, make("th", { scope: "col" }, "from \\ to"),
+      ...tokens.map((token) => make("th", { scope: "col" }, token)));
+    const table = make("table", { class: "pg-matrix" },
+      make("caption", {}, "Percent of each row’s attention"),
+      make("thead", {}, head),
+      make("tbody", {}, ...weights.map((row, i) => make("tr", {},
+        make("th", { scope: "row" }, tokens[i]),
+        ...row.map((w) => make("td", {}, (100 * w).toFixed(0)))))));
+    $("matrix").replaceChildren(table);
+  }
+
+  function showNear(result) {
+    const place = $("near");
+    if (!result) return place.replaceChildren(...waiting());
+    const { piece, id } = result.tokens[Math.min(state.chosen, result.length - 1)];
+    const near = result.near[state.chosen];
+    if (!near) return;  // on its way
+    const others = near.alike.filter(([other]) => other !== id).slice(0, k - 1);
+    const depth = state.depth;
+    place.replaceChildren(
+      answers(`Nearest to ${piece} in the table of pieces, without a sentence`,
+        ["Piece", "Cosine"], others.map(([other, c]) => [pieces[other], c, c.toFixed(2)])),
+      answers(depth === 0 ? `Read from ${piece} before layer 1` : `Read from ${piece} after layer ${depth}`,
+        ["Piece", "Probability"], near.read[depth].map(([other, p]) => [pieces[other], p, percent(p)])));
+  }
+
+  // --- controls -----------------------------------------------------------------------------
+  let timer = 0;
+  const replace = (start, end, text) => {
+    const box = $("text");
+    box.setRangeText(text, start, end, "end");
+    refresh();
+  };
+  $("text").addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(refresh, state.ready ? 250 : 60);
+  });
+  $("mask").addEventListener("click", () => {
+    const { selectionStart: start, selectionEnd: end, value } = $("text");
+    const before = start > 0 && !/\s$/.test(value.slice(0, start)) ? " " : "";
+    replace(start, end, `${before}[MASK]`);
+    state.chosen = state.tokens.findIndex(({ start: s, end: e }) => s < e && e >= start + before.length + 6);
+    if (state.chosen < 0) state.chosen = 0;
+    refresh();
+    $("text").focus();
+  });
+  $("hide").addEventListener("click", () => {
+    const { start, end, id } = state.tokens[state.chosen] ?? {};
+    if (start === undefined || start === end) {
+      return problem("[CLS] and [SEP] cannot be hidden: choose a token of the sentence.");
+    }
+    if (id !== MASK) replace(start, end, "[MASK]");
+  });
+  $("examples").addEventListener("change", ({ target }) => {
+    if (target.value === "") return;
+    $("text").value = target.value;
+    target.value = "";
+    const tokens = wordpiece.encode($("text").value);
+    const mask = tokens.findIndex(({ id }) => id === MASK);
+    state.chosen = $("text").value === example.text ? example.chosen : Math.max(mask, 1);
+    refresh();
+  });
+  $("tokens").addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    const last = Math.min(state.tokens.length, most) - 1;
+    const to = step ? (state.chosen + step + last + 1) % (last + 1)
+      : { Home: 0, End: last }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    choose(to);
+  });
+  for (const name of ["layer", "head"]) {
+    $(name).value = String(state[name]);
+    $(name).addEventListener("change", ({ target }) => {
+      state[name] = Number(target.value);
+      showAttention(state.result);
+    });
+  }
+  $("depth").addEventListener("input", ({ target }) => {
+    state.depth = Number(target.value);
+    $("depth-shown").textContent = target.value;
+    if (state.result) showNear(state.result);
+  });
+  $("depth").value = String(state.depth);
+  $("depth-shown").textContent = String(state.depth);
+  $("numbers").addEventListener("toggle", () => { if (state.result) showAttention(state.result); });
+  let width = 0;
+  new ResizeObserver(([entry]) => {
+    if (Math.abs(entry.contentRect.width - width) < 1) return;
+    width = entry.contentRect.width;
+    showAttention(state.result);
+  }).observe($("attention"));
+
+  const reason = reasonNotToLoad();
+  if (reason) {
+    $("load").disabled = true;
+    status(reason);
+  } else {
+    const { runtime } = space.build;
+    $("load").textContent =
+      `Load the model (${megabytes(model.bytes)}, and ${megabytes(runtime.bytes)} to run it)`;
+    $("load").addEventListener("click", load);
+    status("Until then the page shows an example that was computed when the book was built.");
+  }
+  root.classList.add("pg-live");
+  // A browser may bring back what was typed before the page was left.
+  refresh();
+  space.page = { state, weightsOf };
+})();

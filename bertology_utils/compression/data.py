@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from ..encoder import Encoder, evaluating
 from ..words import Text, make_batch
 from .errors import CompressionError
+from .model import answer
 
 #: label of pieces that nobody is asked about
 IGNORED = -100
@@ -128,7 +129,7 @@ def predictions(model: nn.Module, data: Labelled) -> Tensor:
     with evaluating(model):
         for chosen in order.split(AT_ONCE):
             part = data.rows(chosen)
-            guess = model(part.ids, part.mask).argmax(-1)
+            guess = answer(model, part.ids, part.mask).argmax(-1)
             if found.ndim == 2:
                 found[chosen, : guess.shape[1]] = guess
             else:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ..encoder import evaluating
 from .data import AT_ONCE, IGNORED, Labelled
 from .errors import CompressionError
-from .model import Compact, Trace
+from .model import Compact, Trace, answer
 from .training import Loss, Recipe, train, trainable
 
 #: softens the teacher's probabilities (Hinton et al. 2015)
@@ -207,7 +207,9 @@ def score_loss(taught: Lessons, temperature: float = TEMPERATURE) -> Loss:
     """
 
     def loss(model: nn.Module, batch: Labelled, numbers: Tensor) -> Tensor:
-        return soft_target_loss(model(batch.ids, batch.mask), taught.logits[numbers], temperature)
+        return soft_target_loss(
+            answer(model, batch.ids, batch.mask), taught.logits[numbers], temperature
+        )
 
     return loss
 
@@ -245,7 +247,7 @@ def distil(
 
     def loss(model: nn.Module, batch: Labelled, numbers: Tensor) -> Tensor:
         seen = model.trace(batch.ids, batch.mask) if copying.inside else None
-        logits = model(batch.ids, batch.mask) if seen is None else seen.logits
+        logits = answer(model, batch.ids, batch.mask) if seen is None else seen.logits
         told = taught.logits[numbers]
         if told.ndim == 3:
             asked = batch.labels != IGNORED

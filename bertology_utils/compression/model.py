@@ -68,16 +68,21 @@ class Layer(nn.Module):
 
     def attend(self, hidden: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """[B, T, D] -> the state after attention [B, T, D], pattern [B, H, T, T], values."""
-        batch, length, _ = hidden.shape
-        shape = (batch, length, -1, self.d_head)
+        return self._attend(hidden, hidden, mask)
+
+    def _attend(
+        self, reading: Tensor, hidden: Tensor, mask: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """What some of the pieces, ``reading`` [B, R, D], take from all of them."""
         query, key, value = (
-            getattr(self, name)(hidden).view(shape).transpose(1, 2)
-            for name in ("query", "key", "value")
-        )
+            getattr(self, name)(states).view(len(states), states.shape[1], -1, self.d_head)
+            .transpose(1, 2)
+            for name, states in (("query", reading), ("key", hidden), ("value", hidden))
+        )  # fmt: skip
         scores = query @ key.transpose(-1, -2) * self.d_head**-0.5
         pattern = (scores + mask).softmax(-1)
-        z = (pattern @ value).transpose(1, 2).reshape(batch, length, -1)
-        return self.attn_norm(self.output(z) + hidden), pattern, value
+        z = (pattern @ value).transpose(1, 2).reshape(*reading.shape[:2], -1)
+        return self.attn_norm(self.output(z) + reading), pattern, value
 
     def feed(self, middle: Tensor) -> Tensor:
         """The second half: [B, T, D] after attention -> [B, T, D]."""
@@ -86,6 +91,10 @@ class Layer(nn.Module):
     def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
         """[B, T, D] and an additive mask [B, 1, 1, T] -> [B, T, D]."""
         return self.feed(self.attend(hidden, mask)[0])
+
+    def first(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """As :meth:`forward`, for the first piece alone: [B, T, D] -> [B, 1, D]."""
+        return self.feed(self._attend(hidden[:, :1], hidden, mask)[0])
 
 
 class Compact(nn.Module):
@@ -159,8 +168,27 @@ class Compact(nn.Module):
         return hidden
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """[B, T] ids and their mask (1 at pieces) -> logits."""
+        """[B, T] ids and their mask (1 at pieces) -> logits; every layer runs for every piece."""
         return self.classify(self.encode(ids, mask))
+
+    def answer(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """As :meth:`forward`, but of the last layer only what the classifier reads."""
+        if self.reads != "first":
+            return self(ids, mask)
+        hidden = self.embed(ids)
+        return self.head(run_to_first(self.layers, hidden, mask)[:, 0])
+
+    def __deepcopy__(self, memo: dict) -> Compact:
+        """Weights of its own, but a full table of token vectors is shared: nothing here trains it
+        (see ``training.trainable``), and it is most of a small model."""
+        if isinstance(self.token, nn.Embedding):
+            table = self.token.weight
+            memo[id(table)] = nn.Parameter(table.detach(), requires_grad=table.requires_grad)
+        made = self.__class__.__new__(self.__class__)
+        memo[id(self)] = made
+        made.__dict__.update({name: copy.deepcopy(value, memo)
+                              for name, value in self.__dict__.items()})  # fmt: skip
+        return made
 
     def trace(self, ids: Tensor, mask: Tensor) -> Trace:
         """As :meth:`forward`, with everything that distillation may copy."""
@@ -175,11 +203,26 @@ class Compact(nn.Module):
         return Trace(tuple(hidden), tuple(patterns), tuple(values), self.classify(hidden[-1]))
 
 
+def run_to_first(layers: Sequence[Layer], hidden: Tensor, mask: Tensor) -> Tensor:
+    """[B, T, D] through some layers -> [B, 1, D] of the first piece alone."""
+    added = additive_mask(mask, hidden.dtype)
+    for layer in layers[:-1]:
+        hidden = layer(hidden, added)
+    return layers[-1].first(hidden, added)
+
+
+def answer(model: nn.Module, ids: Tensor, mask: Tensor) -> Tensor:
+    """Logits, for training and judging: the cheapest way that a model has to them."""
+    return getattr(model, "answer", model)(ids, mask)
+
+
 def compact(
     encoder: Encoder, n_classes: int, *, layers: Sequence[int] | None = None,
     reads: str = "first", seed: int = 0,
 ) -> Compact:  # fmt: skip
     """A copy of an encoder, or of some of its layers, with a new classifier.
+
+    The table of token vectors is the encoder's own, which must not be changed in place.
 
     Args:
         encoder: any encoder of ours, pruned ones included; stays as it is.
@@ -205,7 +248,7 @@ def compact(
         blocks.append(Layer(copies, parts.d_head, act))
     tables = encoder.embeddings
     position = nn.Embedding.from_pretrained(_positions(tables), freeze=False)
-    token = nn.Embedding.from_pretrained(tables.token.weight.detach().clone(), freeze=False)
+    token = nn.Embedding.from_pretrained(tables.token.weight.detach(), freeze=False)
     return Compact(
         token, position, copy.deepcopy(tables.norm), copy.deepcopy(tables.projection), blocks,
         range(len(blocks)), new_head(encoder.d_model, n_classes, seed), reads,

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ..encoder.families import additive_mask
 from .data import Labelled
 from .errors import CompressionError
-from .model import Compact
+from .model import Compact, run_to_first
 from .training import Loss, Recipe, label_loss, train
 
 #: share of the steps during which modules are still replaced at random
@@ -44,11 +44,14 @@ class Ship(nn.Module):
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
         """[B, T] -> logits, with the modules drawn last."""
-        hidden = self.old.embed(ids)
-        added = additive_mask(mask, hidden.dtype)
+        hidden, layers = self.old.embed(ids), []
         for plank, group, new in zip(self.planks, self.groups, self.replaced, strict=True):
-            for layer in [plank] if new else [self.old.layers[place] for place in group]:
-                hidden = layer(hidden, added)
+            layers += [plank] if new else [self.old.layers[place] for place in group]
+        if self.old.reads == "first":
+            return self.old.classify(run_to_first(layers, hidden, mask))
+        added = additive_mask(mask, hidden.dtype)
+        for layer in layers:
+            hidden = layer(hidden, added)
         return self.old.classify(hidden)
 
 

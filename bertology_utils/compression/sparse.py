@@ -67,7 +67,12 @@ def apply_masks(model: nn.Module, masks: Mapping[str, Tensor]) -> None:
     """Set the weights outside of the masks to zero, in place."""
     with torch.no_grad():
         for name, mask in masks.items():
-            model.get_submodule(name).weight.mul_(mask)
+            module = model.get_submodule(name)
+            if isinstance(module, nn.Embedding):
+                # Copies of a model share their table of token vectors.
+                module.weight = nn.Parameter(module.weight * mask)
+            else:
+                module.weight.mul_(mask)
 
 
 def masked(model: nn.Module, masks: Mapping[str, Tensor]) -> nn.Module:

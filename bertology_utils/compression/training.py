@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from .data import IGNORED, Labelled
 from .errors import CompressionError
-from .model import Compact
+from .model import Compact, answer
 
 #: (model, the batch's texts, their numbers) -> loss
 Loss = Callable[[nn.Module, Labelled, Tensor], Tensor]
@@ -52,7 +52,7 @@ class Recipe:
 
 def label_loss(model: nn.Module, batch: Labelled, _numbers: Tensor) -> Tensor:
     """Cross-entropy with the labels, in nats."""
-    logits = model(batch.ids, batch.mask)
+    logits = answer(model, batch.ids, batch.mask)
     labels = torch.where(batch.labels < 0, IGNORED, batch.labels)
     return nn.functional.cross_entropy(
         logits.flatten(0, -2), labels.flatten(), ignore_index=IGNORED

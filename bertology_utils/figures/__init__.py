@@ -12,6 +12,7 @@ from .line_charts import distributions, lines
 from .maps import heatmap, scatter
 from .points import Measured, Point, as_point
 from .showing import show
+from .surfaces import contour
 
 __all__ = [
     "Chart",
@@ -20,6 +21,7 @@ __all__ = [
     "arcs",
     "as_point",
     "bars",
+    "contour",
     "distributions",
     "grouped_bars",
     "heatmap",

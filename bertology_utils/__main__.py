@@ -63,6 +63,17 @@ def _reproduce(args: argparse.Namespace) -> int:
     return 1 if report.failures else 0
 
 
+def _sweep(args: argparse.Namespace) -> int:
+    from .sweeps.command import described, run, with_values
+
+    if args.name is None:
+        print(described())
+        return 0
+    sweep = with_values(args.name, args.seeds, args.sizes, args.set)
+    run(sweep, args.model, args.out, args.figure)
+    return 0
+
+
 def parser() -> argparse.ArgumentParser:
     """The argument parser of all commands."""
     top = argparse.ArgumentParser(prog="python -m bertology_utils", description=__doc__)
@@ -83,14 +94,38 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--json", help="also write the rows to this file")
     command.set_defaults(run=_evaluate_model)
     _add_reproduce(commands)
-    _add_lab(commands)
+    _add_sweep(commands)
     return top
 
 
-def _add_lab(commands) -> None:
-    from .lab import command as lab
-
-    lab.add_arguments(commands.add_parser("lab", help="train the runs of the pretraining lab"))
+def _add_sweep(commands) -> None:
+    command = commands.add_parser(
+        "sweep", help="larger versions of the experiments of chapters 09 to 13, kept run by run"
+    )
+    command.add_argument("name", nargs="?", help="of a sweep; without it, all are listed")
+    command.add_argument("--seeds", type=int, metavar="N", help="seeds of every run: 0 to N - 1")
+    command.add_argument(
+        "--sizes", nargs="+", metavar="SIZE", help="training texts, or what the sweep lists as such"
+    )
+    command.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="AXIS=VALUE,VALUE",
+        help="other values on any axis; may be given several times",
+    )
+    command.add_argument("--model", metavar="NAME", help="embedded name, folder or hub id")
+    command.add_argument(
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help="of the tables and of finished runs, which are found again there "
+        "(default: _results/sweeps/NAME)",
+    )
+    command.add_argument(
+        "--figure", type=Path, metavar="FILE", help="also draw the first number (.svg, .png, .pdf)"
+    )
+    command.set_defaults(run=_sweep)
 
 
 def _add_reproduce(commands) -> None:

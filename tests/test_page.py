@@ -123,14 +123,6 @@ def test_table_escapes_and_formats():
     assert shown.text.splitlines()[1] == "<b>\t0.512\t"
 
 
-def test_table_formats_the_floats_of_numpy_and_leaves_whole_numbers():
-    import numpy as np
-
-    shown = page.table([("a", np.float32(0.9861111), np.int64(3), True)], ["n", "x", "k", "b"],
-                       number_format=".2f")  # fmt: skip
-    assert ">0.99<" in shown.html and ">3<" in shown.html and ">True<" in shown.html
-
-
 def test_table_names_the_row_that_does_not_fit():
     with pytest.raises(ValueError, match="row 1 of the table has 1 cells for 2 columns"):
         page.table([(1, 2), (3,)], ["a", "b"])
@@ -187,3 +179,27 @@ def test_stack_keeps_the_order():
     assert both.text == "one\ntwo"
     with pytest.raises(ValueError):
         page.stack()
+
+
+def places(html: str) -> list[float]:
+    return [float(left) for left in re.findall(r'<b style="left:([\d.]+)%"', html)]
+
+
+def test_dots_lie_on_one_scale_with_zero_and_intervals():
+    shown = page.dot_table(
+        {"<ours>": 0.25, "low": -0.5, "high": 0.5}, ("", "gain"), intervals={"<ours>": (0.0, 0.5)}
+    )
+    ours, low, high = places(shown.html)
+    assert low == 3 and high == 97 and ours == pytest.approx(73.5)
+    assert "&lt;ours&gt;" in shown.html and "0.25 [0, 0.5]" in shown.html
+    assert 'class="bx-zero" style="left:50.0%"' in shown.html
+    assert 'class="bx-reach" style="left:50.0%;width:47.0%"' in shown.html
+    assert '<th scope="col"></th>' not in shown.html
+    assert places(page.dot_table({"one": 3.0}, ("what", "number")).html) == [50.0]
+    for values, intervals, fault in (
+        ({}, {}, "nothing to show"),
+        ({"a": float("inf")}, {}, "finite"),
+        ({"a": 1.0}, {"b": (0.0, 1.0)}, "'b'"),
+    ):
+        with pytest.raises(ValueError, match=fault):
+            page.dot_table(values, ("what", "number"), intervals=intervals)

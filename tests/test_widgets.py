@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from bertology_utils import page, widgets
+from bertology_utils import ledger, page, widgets
 from bertology_utils.widgets.controls import as_controls
 
 
@@ -256,3 +256,34 @@ def test_a_kernel_with_a_front_end_gives_both(monkeypatch):
     assert "hoho" in data["text/html"]
     models = state["application/vnd.jupyter.widget-state+json"]["state"]
     assert "DropdownModel" in {model["model_name"] for model in models.values()}
+
+
+# --- the claims of a chapter ----------------------------------------------------------------------
+
+
+def test_claims_show_every_number_that_was_recorded(tmp_path):
+    model = "a <model>"
+    for claim in (c for c in ledger.load_claims().select(chapter="03") if c.mode != "discuss"):
+        if claim.id == "SEM-01":
+            found = ledger.Measurement(
+                value=0.75, unit="share", n=40, model=model, interval=(0.6, 0.9),
+                baselines={name: 0.5 for name in claim.measure.baselines} | {"chance": 0.5},
+            )  # fmt: skip
+        else:
+            found = ledger.NotTestable(model=model, reason="it was not <asked>")
+        ledger.record(claim.id, found, root=tmp_path)
+    shown = widgets.claims("03", model, root=tmp_path)
+    states = templates_of(shown)
+    assert len(states) == len(ledger.rows(model, chapter="03", root=tmp_path)) - 1  # one discussed
+    assert "0.75 [0.6, 0.9]" in states[0] and "a &lt;model&gt;, n = 40" in states[0]
+    assert all("it was not &lt;asked&gt;" in state for state in states[1:])
+
+
+def test_claims_that_were_not_run_say_so(tmp_path):
+    states = templates_of(widgets.claims("05", "nobody", root=tmp_path))
+    assert states and all("not in this build" in state for state in states)
+
+
+def test_claims_of_a_chapter_that_is_not_there(tmp_path):
+    with pytest.raises(KeyError):
+        widgets.claims("77", "nobody", root=tmp_path)

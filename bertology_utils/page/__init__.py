@@ -4,7 +4,7 @@
 """
 
 from .display import Display, inner_html, stack, unique_id
-from .tables import bar_table, heat_table, table
+from .tables import bar_table, dot_table, heat_table, table
 from .themes import FRAME_COLOURS, SERIES, THEMES, luminance, page_style
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "THEMES",
     "Display",
     "bar_table",
+    "dot_table",
     "heat_table",
     "inner_html",
     "luminance",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
-from numbers import Integral, Real
 
 from .display import Display
 
@@ -35,9 +34,7 @@ def table(
     def text(cell: object) -> str:
         if cell is None:
             return ""
-        if isinstance(cell, Real) and not isinstance(cell, Integral):  # NumPy's floats, too
-            return format(cell, number_format)
-        return str(cell)
+        return format(cell, number_format) if isinstance(cell, float) else str(cell)
 
     body = []
     for index, row in enumerate(rows):
@@ -101,6 +98,72 @@ def bar_table(
         f'<td class="bx-bar" aria-hidden="true"></td></tr></thead><tbody>{rows}</tbody></table>'
     )
     return Display(html, _plain([(k, format(v, number_format)) for k, v in values.items()]))
+
+
+def dot_table(
+    values: Mapping[str, float],
+    columns: tuple[str, str],
+    *,
+    intervals: Mapping[str, tuple[float, float]] | None = None,
+    caption: str | None = None,
+    write: Callable[[float], str] = "{:.3g}".format,
+) -> Display:
+    """Return a table of names and numbers with a dot for each on one common scale.
+
+    Unlike bars, dots may be negative, and may have intervals. A thin line marks zero where the
+    scale has it.
+
+    Args:
+        values: name -> number.
+        columns: what the names and the numbers are.
+        intervals: name -> (low, high) of the numbers that have one; written beside the number.
+        caption: what the table shows.
+        write: how numbers are written.
+
+    Raises:
+        ValueError: there is nothing to show, an interval belongs to no number, or a number is not
+            finite.
+    """
+    intervals = dict(intervals or {})
+    numbers = [*values.values(), *(end for ends in intervals.values() for end in ends)]
+    if not values:
+        raise ValueError("there is nothing to show")
+    if strange := intervals.keys() - values.keys():
+        raise ValueError(f"an interval of {sorted(strange)[0]!r}, which is no number of the table")
+    if not all(math.isfinite(value) for value in numbers):
+        raise ValueError("a dot table needs finite numbers")
+    low, high = min(numbers), max(numbers)
+    reach = (high - low) or 1.0
+
+    def place(value: float) -> float:
+        return 3 + 94 * (value - low) / reach if high > low else 50.0
+
+    zero = f'<i class="bx-zero" style="left:{place(0.0):.1f}%"></i>' if low < 0 < high else ""
+    body, plain = [], []
+    for name, value in values.items():
+        text, line = write(value), ""
+        if name in intervals:
+            start, end = intervals[name]
+            text += f" [{write(start)}, {write(end)}]"
+            line = (
+                f'<i class="bx-reach" style="left:{place(start):.1f}%;'
+                f'width:{place(end) - place(start):.1f}%"></i>'
+            )
+        plain.append((name, text))
+        body.append(
+            f'<tr><th scope="row">{escape(name)}</th><td>{escape(text)}</td>'
+            f'<td class="bx-dots" aria-hidden="true"><span>{zero}{line}'
+            f'<b style="left:{place(value):.1f}%"></b></span></td></tr>'
+        )
+    # A heading of a column of names may be left out; an empty one would be announced.
+    first, second = columns
+    corner = f'<th scope="col">{escape(first)}</th>' if first else "<td></td>"
+    html = (
+        f'<table class="bx-table">{_caption(caption)}<thead><tr>{corner}'
+        f'<th scope="col">{escape(second)}</th><td class="bx-dots" aria-hidden="true"></td></tr>'
+        f"</thead><tbody>{''.join(body)}</tbody></table>"
+    )
+    return Display(html, _plain([columns, *plain]))
 
 
 def heat_table(

@@ -1,5 +1,6 @@
 """Every page of the built book, in a real browser with the network cut off."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,20 @@ def test_every_explorer_can_be_worked_by_keyboard(book, visitor: Visitor, page_n
         assert seen.console == []
     finally:
         page.context.close()
+
+
+@pytest.mark.parametrize("folder", ["", "zh"])
+def test_every_chapter_has_three_things_to_play_with(book, folder: str):
+    """All of them are worked by the other tests of this file (the English ones stand for both)."""
+    few = {}
+    for path in (book / folder / "chapters").glob("[0-9][0-9]_*.html"):
+        text = path.read_text(encoding="utf-8")
+        # A view of attention inside an explorer lies in a template, and counts with it.
+        shown = re.sub("<template>.*?</template>", "", text, flags=re.S)
+        found = text.count('class="bx-widget"') + shown.count("<iframe")
+        if found < 3:
+            few[path.name] = found
+    assert few == {}
 
 
 def has_explorers(path: Path) -> bool:

@@ -363,3 +363,21 @@ def test_results_of_other_models_reach_the_pages_that_report(mini):
         (folder / "SYN-01.json").write_text("{}")
     texts, _, ran = mini.run()
     assert (texts["board"], ran) == ("['another-model']\n", {"board"})
+
+
+@pytest.mark.parametrize(("language", "words"), (("en", "not tested"), ("zh_CN", "未测")))
+def test_a_sentence_says_not_tested_instead_of_nan(language, words):
+    from types import SimpleNamespace
+
+    from docutils import nodes
+
+    from tools.sphinx_bertology import name_what_was_not_tested
+
+    paragraph = nodes.paragraph()
+    for text in ("nan", "+nan", "nan%", "0.3", "banana"):
+        paragraph += nodes.inline(text, text, classes=["pasted-text"])
+    paragraph += nodes.inline("nan", "nan")
+    document = SimpleNamespace(findall=paragraph.findall)
+    app = SimpleNamespace(config=SimpleNamespace(language=language))
+    name_what_was_not_tested(app, document, "a")
+    assert [child.astext() for child in paragraph] == [words, words, words, "0.3", "banana", "nan"]

@@ -56,6 +56,41 @@ def test_it_computes_what_the_encoder_computes(family):
     assert torch.allclose(seen.patterns[0].sum(-1), torch.ones(()), atol=1e-5)
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_cheap_answer_is_the_full_one_and_trains_alike(family):
+    encoder = tiny_encoder(family)
+    data = c.labelled(encoder, TEXTS, LABELS)
+    made = c.compact(encoder, 2)
+    for n_layers in (1, encoder.n_layers):
+        model = c.compact(encoder, 2, layers=range(n_layers))
+        with evaluating(model):
+            cheap = model.answer(data.ids, data.mask)
+        assert torch.allclose(cheap, logits(model, data), atol=1e-5)
+    slopes = []
+    for way in (made.answer, made):
+        made.zero_grad()
+        torch.nn.functional.cross_entropy(way(data.ids, data.mask), data.labels).backward()
+        slopes.append({n: p.grad.clone() for n, p in made.blocks.named_parameters()})
+    assert all(torch.allclose(slopes[0][n], slopes[1][n], atol=1e-6) for n in slopes[0])
+    tagger = c.compact(encoder, 3, reads="all")
+    with evaluating(tagger):
+        assert tagger.answer(data.ids, data.mask).shape == (*data.ids.shape, 3)
+
+
+def test_copies_share_their_table_of_token_vectors_and_nothing_else(encoder, data):
+    first = c.compact(encoder, 2)
+    second = c.trained(first, data, c.Recipe(steps=3, batch_size=2))
+    table = encoder.embeddings.token.weight.data_ptr()
+    assert first.token.weight.data_ptr() == second.token.weight.data_ptr() == table
+    assert first.token.weight is not second.token.weight
+    own = {p.data_ptr() for p in second.parameters()} - {table}
+    assert not own & {p.data_ptr() for p in first.parameters()}
+    before = first.token.weight.clone()
+    cut = c.masked(second, c.top_masks(c.magnitudes(second, tables=True), 0.5))
+    assert (cut.token.weight == 0).any() and torch.equal(first.token.weight, before)
+    assert torch.equal(encoder.embeddings.token.weight, before)
+
+
 def test_a_pruned_encoder_can_be_copied(encoder, data):
     less = prune_heads(encoder, {1: [0, 2]})
     by_us = c.keep_heads(c.compact(encoder, 2), {1: [1, 3]})

@@ -172,9 +172,43 @@ def test_scatter_groups_labels_lines_and_paper():
     assert chart.rows == [("nouns", "cat", 0, 1), ("nouns", "dog", 2, 3), ("verbs", "", 1, 1)]
 
 
+def test_points_may_have_names_that_only_the_table_shows():
+    chart = figures.scatter({"a": [(0, 1), (2, 3)]}, names={"a": ["left", "right"]})
+    assert chart.columns == ("group", "label", "x", "y")
+    assert [row[1] for row in chart.rows] == ["left", "right"] and "left" not in texts(chart)
+    bare = figures.scatter({"a": [(0, 1), (2, 3)]})
+    assert bare.columns == ("group", "x", "y") and bare.rows == [("a", 0, 1), ("a", 2, 3)]
+    with pytest.raises(KeyError, match="'b'"):
+        figures.scatter({"a": [(0, 1)]}, names={"b": ["x"]})
+
+
 def test_a_line_to_compare_with_does_not_widen_the_view():
     chart = figures.scatter({"far away": [(10, 20), (11, 21)]}, lines={"y = x + 10": (1, 10)})
     assert chart.axes[0].get_xlim()[0] > 9 and chart.axes[0].get_ylim()[0] > 19
+
+
+def test_contour_draws_levels_and_marks_places():
+    x, y = np.linspace(-1, 1, 5), np.linspace(0, 2, 4)
+    surface = x[None] ** 2 + y[:, None]
+    chart = figures.contour(surface, x=x, y=y, points={"start": (0, 0), "end": (1, 2)},
+                            xlabel="right", ylabel="up", scale="loss (nats)")  # fmt: skip
+    axes = chart.axes[0]
+    marks = {line.get_label(): line for line in axes.lines}
+    assert marks["end"].get_xydata().tolist() == [[1, 2]]
+    assert marks["start"].get_marker() != marks["end"].get_marker()
+    assert chart.columns == ("up \\ right", "-1", "-0.5", "0", "0.5", "1")
+    assert len(chart.rows) == 4 and chart.rows[0][1:] == pytest.approx(tuple(surface[0]))
+    shown = figures.show(chart, alt="a bowl")
+    assert "loss" in str([a.get_ylabel() for a in chart.axes]) and "<table" in shown.html
+    flat = figures.contour(np.ones((2, 2)), x=(0, 1), y=(0, 1))
+    assert "<svg" in figures.show(flat, alt="flat").html
+    for wrong, message in (
+        ({"x": (0, 1)}, "places"), ({"x": (0, 2, 1, 3, 4)}, "rise"),
+        ({"values": np.full((4, 5), np.nan)}, "holes"),
+    ):  # fmt: skip
+        given = {"values": surface, "x": x, "y": y} | wrong
+        with pytest.raises(ValueError, match=message):
+            figures.contour(given.pop("values"), **given)
 
 
 def test_long_titles_and_legends_stay_inside_the_picture():

@@ -279,6 +279,46 @@ def test_methods_refuse_what_they_do_not_know(encoder):
         ft.prepare(encoder, ft.Method("top", encoder.n_layers + 1))
 
 
+# Layers drawn anew
+
+
+def test_only_the_named_layers_are_drawn_anew_and_as_bert_begins(encoder):
+    before = weights(encoder)
+    prepared = ft.prepare(encoder, ft.Method())
+    ft.draw_layers_anew(prepared, (1, 2), seed=3)
+    now = weights(prepared.encoder)
+    moved = changed(before, now)
+    assert moved and all("layer.1." in name or "layer.2." in name for name in moved)
+    assert all(torch.equal(before[name], value) for name, value in weights(encoder).items())
+    for name in moved | {n for n in now if "layer.2." in n}:
+        if name.endswith("bias"):
+            assert not now[name].any(), name
+        elif "LayerNorm" in name:
+            assert (now[name] == 1).all(), name
+        else:
+            assert now[name].std() == pytest.approx(encoder.config.initializer_range, rel=0.2)
+            assert name in moved
+    again, other = (ft.prepare(encoder, ft.Method()) for _ in range(2))
+    ft.draw_layers_anew(again, (1, 2), seed=3)
+    ft.draw_layers_anew(other, (1, 2), seed=4)
+    assert not changed(now, weights(again.encoder)) and changed(now, weights(other.encoder))
+
+
+def test_a_run_with_fresh_layers_starts_from_them(encoder):
+    run = ft.Run(ft.Method("top", 2), QUICK, head_seed=2)
+    prepared = ft.prepare(encoder, run.method)
+    ft.draw_layers_anew(prepared, (2,), seed=2)
+    by_hand = ft.fit(prepared, PART, run)
+    found = ft.fine_tune(encoder, PART, replace(run, fresh=(2,)))
+    assert found.losses == by_hand.losses != ft.fine_tune(encoder, PART, run).losses
+    with pytest.raises(ValueError, match="layer 0 is drawn anew"):
+        ft.fine_tune(encoder, PART, replace(run, fresh=(0,)))
+    with pytest.raises(LayerIndexError):
+        ft.fine_tune(encoder, PART, replace(run, fresh=(3,)))
+    with pytest.raises(ValueError, match="not all of it is trained"):
+        ft.fine_tune(encoder, PART, ft.Run(ft.Method("biases"), QUICK, fresh=(2,)))
+
+
 # Objectives
 
 

@@ -9,6 +9,7 @@ from torch import nn
 
 from bertology_utils import finetuning as ft
 from bertology_utils.attention import HeadScores
+from bertology_utils.run_store import RunStore
 from bertology_utils.stimuli import treebank
 from bertology_utils.words import make_batch
 from tests.tiny import tiny_encoder
@@ -278,6 +279,35 @@ def test_a_path_begins_and_ends_at_its_models(encoder):
         ft.path(first, other, given, (0, 1))
 
 
+def test_a_plane_holds_its_three_models_and_is_true_to_distance(encoder):
+    method = ft.Method("top", 2)
+    first, second = (
+        ft.fine_tune(encoder, PART, ft.Run(method, QUICK, head_seed=seed, order_seed=seed))
+        for seed in (0, 1)
+    )
+    start = ft.Tuned(ft.prepare(encoder, method).encoder, ft.new_head(encoder, 2, 0), 1)
+    given = ft.examples(encoder, PART, 1)
+    place = ft.plane(start, first, second, given, (0, 1), (0,)).other
+    found = ft.plane(start, first, second, given, (0, 1, place[0]), (0, place[1]))
+    for row, column, model in ((0, 0, start), (0, 1, first), (1, 2, second)):
+        loss = nn.functional.cross_entropy(model.logits(given), given.labels)
+        assert found.loss[row, column] == pytest.approx(float(loss), abs=1e-4)
+        assert found.accuracy[row, column] == pytest.approx(model.right(given).mean())
+
+    def flat(tuned):
+        parts = [*tuned.encoder.base.parameters(), *tuned.head.parameters()]
+        return torch.cat([p.detach().flatten() for p in parts]).double()
+
+    step = (flat(first) - flat(start)).norm()
+    assert np.hypot(*place) == pytest.approx(float((flat(second) - flat(start)).norm() / step))
+    gap = float((flat(second) - flat(first)).norm() / step)
+    assert np.hypot(place[0] - 1, place[1]) == pytest.approx(gap)
+    with pytest.raises(ValueError, match="one line"):
+        ft.plane(start, first, first, given, (0,), (0,))
+    with pytest.raises(ValueError, match="layers are trained"):
+        ft.plane(start, first, ft.Tuned(encoder, start.head, 2), given, (0,), (0,))
+
+
 def test_change_of_states(encoder):
     same = ft.state_change(encoder, encoder, PART.texts)
     assert len(same) == encoder.n_layers + 1
@@ -305,22 +335,84 @@ def test_the_same_environment_gives_the_same_answers(encoder):
         ft.environments(encoder, task, ft.Run(), ft.examples(encoder, task.test, None))
 
 
-def test_a_sweep_is_its_runs_one_by_one(encoder):
-    task = ft.Task("t", ("n", "p"), PART, ft.Part(("good paris", "bad paris"), (1, 0)))
-    runs = [ft.Run(ft.Method("top", 2), QUICK, head_seed=seed, watch=(1, 2)) for seed in (0, 1)]
-    together = ft.sweep(encoder, task, runs, watched=task.test)
-    for run, tuned in zip(runs, together, strict=True):
-        alone = ft.fine_tune(encoder, PART, run, watched=ft.examples(encoder, task.test, 1))
-        assert alone.losses == tuned.losses
-        assert sorted(tuned.watched) == [1, 2]
-        assert (tuned.watched[2] == ft.accuracy(tuned, task.test)).all()
-    with pytest.raises(ValueError, match="same part of the model"):
-        ft.sweep(encoder, task, [ft.Run(ft.Method("top", 1)), ft.Run(ft.Method("top", 2))])
-
-
 def test_copies_share_what_is_not_trained(encoder):
     tuned = ft.fine_tune(encoder, PART, ft.Run(ft.Method("top", 1), QUICK))
     pairs = list(zip(encoder.base.named_parameters(), tuned.encoder.base.parameters(), strict=True))
     for (name, old), new in pairs:
         assert (old.data_ptr() == new.data_ptr()) == ("layer.2." not in name)
         assert old.requires_grad
+
+
+# Experiments
+
+
+TEST = ft.Part(("good paris", "bad paris", "a good doctor", "a bad doctor"), (1, 0, 1, 0))
+
+
+def counted(monkeypatch):
+    """Runs that are really trained from here on."""
+    runs = []
+
+    def fit(prepared, part, run, **options):
+        runs.append(run)
+        return ft.fit(prepared, part, run, **options)
+
+    monkeypatch.setattr("bertology_utils.finetuning.experiments.fit", fit)
+    return runs
+
+
+@pytest.mark.parametrize("method", (ft.Method(), ft.Method("top", 2), ft.Method("low_rank", 2)))
+def test_an_experiment_is_its_run_and_is_trained_once(encoder, method, monkeypatch):
+    run = ft.Run(method, QUICK, head_seed=1, watch=(1, 2))
+    asked = ft.Experiment(PART, TEST, run, watched=TEST)
+    trained, tuner = counted(monkeypatch), ft.Tuner(encoder)
+    found, again = tuner.outcome(asked), tuner.outcome(asked)
+    assert trained == [run] and found.losses == again.losses
+    layer = ft.prepare(encoder, method).layer
+    alone = ft.fine_tune(encoder, PART, run, watched=ft.examples(encoder, TEST, layer))
+    assert found.losses == alone.losses and found.n_trained == alone.n_trained
+    assert (found.right == ft.accuracy(alone, TEST)).all()
+    assert found.accuracy == found.right.mean()
+    assert sorted(found.watched) == [1, 2] and (found.watched[2] == found.right).all()
+
+
+def test_weights_are_shared_while_they_are_held(encoder, monkeypatch):
+    asked = ft.Experiment(PART, TEST, ft.Run(ft.Method("top", 1), QUICK))
+    trained, tuner = counted(monkeypatch), ft.Tuner(encoder)
+    model = tuner.tuned(asked)
+    assert tuner.tuned(asked) is model and len(trained) == 1
+    assert (tuner.outcome(asked).right == ft.accuracy(model, TEST)).all() and len(trained) == 1
+    losses = model.losses
+    del model
+    assert tuner.tuned(asked).losses == losses and len(trained) == 2
+
+
+def test_outcomes_last_and_know_their_model(encoder, tmp_path, monkeypatch):
+    trained = counted(monkeypatch)
+    asked = [ft.Experiment(PART, TEST, ft.Run(ft.Method("top", 1), QUICK, head_seed=seed))
+             for seed in (0, 1)]  # fmt: skip
+    first = ft.Tuner(encoder, RunStore(tmp_path)).outcomes(asked)
+    again = ft.Tuner(tiny_encoder("bert"), RunStore(tmp_path)).outcomes(asked)
+    assert len(trained) == 2 and [a.losses for a in first] == [b.losses for b in again]
+    assert first[0].losses != first[1].losses
+    other = tiny_encoder("bert")
+    with torch.no_grad():
+        other.layers[0].query.weight[0, 0] += 1e-3
+    assert ft.weights_digest(other) != ft.weights_digest(encoder)
+    ft.Tuner(other, RunStore(tmp_path)).outcome(asked[0])
+    assert len(trained) == 3
+
+
+@pytest.mark.parametrize("method", (ft.Method("top", 1), ft.Method()))
+def test_a_task_in_between_comes_first(encoder, method, monkeypatch):
+    run = ft.Run(method, QUICK)
+    before = ft.Experiment(TEST, PART, ft.Run(ft.Method("top", 1), QUICK, head_seed=5))
+    asked = ft.Experiment(PART, TEST, run, after=before)
+    trained, tuner = counted(monkeypatch), ft.Tuner(encoder)
+    between = ft.fine_tune(encoder, TEST, before.run)
+    alone = ft.fine_tune(between.encoder, PART, run)
+    found = tuner.outcome(asked)
+    assert trained == [before.run, run]
+    assert found.losses == pytest.approx(alone.losses, abs=1e-6)
+    assert (found.right == ft.accuracy(alone, TEST)).all()
+    assert found.losses != tuner.outcome(ft.Experiment(PART, TEST, run)).losses

@@ -353,11 +353,3 @@ def test_the_line_between_start_and_end(tiny_runs):
     tuned = lab.tune(weights, TINY, 32)
     ends = lab.interpolated(tuned, weights, [0.0, 1.0])
     assert (ends[1] < ends[0]).all()
-
-
-def test_the_command(tmp_path):
-    from bertology_utils.__main__ import main
-
-    assert not main(["lab", str(tmp_path), "--seeds", "2", "--steps", "12", "--only", "base"])
-    assert len(list(tmp_path.glob("*.json"))) == 2
-    assert main(["lab", str(tmp_path), "--only", "nothing"]) == 2

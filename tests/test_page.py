@@ -123,6 +123,14 @@ def test_table_escapes_and_formats():
     assert shown.text.splitlines()[1] == "<b>\t0.512\t"
 
 
+def test_table_formats_the_floats_of_numpy_and_leaves_whole_numbers():
+    import numpy as np
+
+    shown = page.table([("a", np.float32(0.9861111), np.int64(3), True)], ["n", "x", "k", "b"],
+                       number_format=".2f")  # fmt: skip
+    assert ">0.99<" in shown.html and ">3<" in shown.html and ">True<" in shown.html
+
+
 def test_table_names_the_row_that_does_not_fit():
     with pytest.raises(ValueError, match="row 1 of the table has 1 cells for 2 columns"):
         page.table([(1, 2), (3,)], ["a", "b"])

@@ -3,6 +3,7 @@
 * MathJax from the book itself, so that no page asks another host for anything.
 * Pages whose chapter was run again are read again, although their source did not change.
 * ``{run-cost}``: a sentence with the measured time and memory of the page's chapter.
+* Numbers that a model could not be asked for, ``nan`` in the kernels, read "not tested".
 * Checks that fail the build: a figure without alt text, a widget without a static form.
 """
 
@@ -81,6 +82,19 @@ def reread_pages_run_again(
     # The environment is pickled after the pages are read, so this is remembered with them.
     env.bertology_runs = now
     return [name for name in env.found_docs if now.get(name) != before.get(name)]
+
+
+#: How a page says that a number was not measured, by language.
+_NOT_TESTED = {"en": "not tested", "zh": "未测"}
+
+
+def name_what_was_not_tested(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Write words where a sentence would show ``nan``."""
+    words = _NOT_TESTED.get((app.config.language or "en")[:2], _NOT_TESTED["en"])
+    for pasted in list(doctree.findall(nodes.inline)):
+        if "pasted-text" in pasted["classes"] and pasted.astext().strip("+-%'") == "nan":
+            pasted.children = []
+            pasted += nodes.Text(words)
 
 
 def check_page(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -181,6 +195,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_config_value("bertology_pages", this_file, "env", [str])
     app.add_directive("run-cost", RunCost)
     app.connect("env-get-outdated", reread_pages_run_again)
+    app.connect("doctree-resolved", name_what_was_not_tested)
     app.connect("doctree-resolved", check_page)
     app.connect("html-page-context", name_references_as_list_items)
     app.connect("build-finished", copy_mathjax)

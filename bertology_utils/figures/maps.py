@@ -116,6 +116,7 @@ def scatter(
     points: Mapping[str, Sequence[tuple[float, float]]],
     *,
     labels: Mapping[str, Sequence[str]] | None = None,
+    names: Mapping[str, Sequence[str]] | None = None,
     lines: Mapping[str, tuple[float, float]] | None = None,
     paper: Mapping[str, tuple[float, float]] | None = None,
     title: str | None = None,
@@ -128,6 +129,7 @@ def scatter(
     Args:
         points: group -> (x, y) pairs.
         labels: group -> one short text per point, written beside it.
+        names: group -> one text per point, which only the table of numbers shows.
         lines: name -> (slope, intercept) of a straight line to compare with.
         paper: name -> (x, y) reported by a paper, drawn as a diamond.
         title, xlabel, ylabel: texts.
@@ -135,7 +137,7 @@ def scatter(
 
     Raises:
         ValueError: nothing to draw, a number is not finite, or labels do not fit the points.
-        KeyError: ``labels`` names a group that does not exist.
+        KeyError: ``labels`` or ``names`` name a group that does not exist.
     """
     groups = {
         name: [(number(f"x in {name!r}", x), number(f"y in {name!r}", y)) for x, y in pairs]
@@ -144,7 +146,7 @@ def scatter(
     total = sum(map(len, groups.values()))
     if not total:
         raise ValueError("there is nothing to draw")
-    for name, texts in (labels or {}).items():
+    for name, texts in [*(labels or {}).items(), *(names or {}).items()]:
         if name not in groups:
             raise KeyError(f"labels for {name!r}, which is no group; groups: {', '.join(groups)}")
         if len(texts) != len(groups[name]):
@@ -188,9 +190,11 @@ def scatter(
         axes.grid()
         title_and_labels(axes, title, xlabel, ylabel)
         legend(chart, axes)
-    chart.columns = ("group", "label", xlabel or "x", ylabel or "y")
+    # A column of names only where points have names.
+    named = names or labels or {}
+    chart.columns = ("group", *(["label"] if named else []), xlabel or "x", ylabel or "y")
     chart.rows = [
-        (name, (labels or {}).get(name, [""] * len(pairs))[i], *pair)
+        (name, *([named[name][i] if name in named else ""] if named else []), *pair)
         for name, pairs in groups.items()
         for i, pair in enumerate(pairs)
     ]

@@ -5,21 +5,23 @@ arguments give the same weights.
 """
 
 from .domain import NoGapsError, count_gaps, fill_gaps, other_words, pivots
+from .experiments import Experiment, Outcome, Tuner, weights_digest
 from .features import Features, MixProbe, features, mix_probe
-from .landscape import Path, path, state_change
+from .landscape import Path, Plane, path, plane, state_change
 from .loop import Recipe, train
 from .methods import (
     METHODS,
     Bottleneck,
     Method,
     Prepared,
+    draw_layers_anew,
     prepare,
     using,
     with_low_rank,
 )
 from .objectives import Mixout, Smooth, adversarial, disturbed, noised, plain
 from .parsing import Parser, governors, shuffled_governors, tune_parser
-from .runs import Run, accuracy, attacked, environments, fine_tune, fit, sweep
+from .runs import Run, accuracy, attacked, environments, fine_tune, fit
 from .summaries import (
     Stopped,
     VarianceParts,
@@ -43,14 +45,17 @@ __all__ = [
     "TASKS",
     "Bottleneck",
     "Examples",
+    "Experiment",
     "Features",
     "Method",
     "MixProbe",
     "Mixout",
     "NoGapsError",
+    "Outcome",
     "Parser",
     "Part",
     "Path",
+    "Plane",
     "Prepared",
     "Recipe",
     "Run",
@@ -59,6 +64,7 @@ __all__ = [
     "Task",
     "TaskError",
     "Tuned",
+    "Tuner",
     "VarianceParts",
     "accuracy",
     "accuracy_range",
@@ -67,6 +73,7 @@ __all__ = [
     "best_head_gain",
     "count_gaps",
     "disturbed",
+    "draw_layers_anew",
     "environments",
     "examples",
     "expected_best",
@@ -89,6 +96,7 @@ __all__ = [
     "path",
     "pivots",
     "plain",
+    "plane",
     "prepare",
     "reviews",
     "shuffled_governors",
@@ -96,10 +104,10 @@ __all__ = [
     "spread_gap",
     "state_change",
     "stop_early",
-    "sweep",
     "train",
     "tune_parser",
     "using",
     "variance_parts",
+    "weights_digest",
     "with_low_rank",
 ]

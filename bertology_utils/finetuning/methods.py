@@ -114,6 +114,40 @@ def _ready(own: Encoder, parameters: Sequence[nn.Parameter], layer: int | None) 
     return Prepared(own, tuple(parameters), layer)
 
 
+def draw_layers_anew(prepared: Prepared, layers: Sequence[int], *, seed: int = 0) -> None:
+    """Give some layers of a prepared copy BERT's first weights, in place.
+
+    The upper layers of a pre-trained model may be bound to what they were pre-trained for; on few
+    examples Zhang et al. (2021, arXiv 2006.05987) drew them anew. Matrices come from a normal
+    distribution with the model's own initial spread, biases and shifts are 0, gains are 1.
+
+    Args:
+        prepared: whose layers change.
+        layers: counted from 0.
+        seed: of the new weights.
+
+    Raises:
+        LayerIndexError: no such layer.
+        ValueError: a layer that will not be trained, and so would stay as drawn.
+    """
+    own = prepared.encoder
+    trained = {id(p) for p in prepared.parameters}
+    blocks = own.family.blocks(own.base)
+    spread = getattr(own.config, "initializer_range", 0.02)
+    draw = torch.Generator().manual_seed(seed)
+    for layer in layers:
+        block = blocks[own.check_layer(layer)]
+        if any(id(p) not in trained for p in block.parameters()):
+            raise ValueError(f"layer {layer} is drawn anew, but not all of it is trained")
+        gains = {id(m.weight) for m in block.modules() if isinstance(m, nn.LayerNorm)}
+        with torch.no_grad():
+            for weight in block.parameters():
+                if weight.ndim == 2:
+                    weight.copy_(spread * torch.randn(weight.shape, generator=draw))
+                else:
+                    weight.fill_(float(id(weight) in gains))
+
+
 def _pooler(encoder: Encoder) -> set[int]:
     """The pooler is not on the way to the classifier."""
     pooler = getattr(encoder.base, "pooler", None)

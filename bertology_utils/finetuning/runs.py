@@ -1,4 +1,4 @@
-"""One fine-tuning run from a frozen configuration, and sweeps over several."""
+"""One fine-tuning run from a frozen configuration, judged, attacked, and run elsewhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 
 from ..encoder import Encoder, evaluating
 from .loop import Recipe, train
-from .methods import Method, Prepared, prepare
+from .methods import Method, Prepared, draw_layers_anew, prepare
 from .objectives import Mixout, Objective, Smooth, adversarial, disturbed, plain
 from .tasks import Part, Task
 from .tuned import Examples, Tuned, examples, new_head, occurring_rows
@@ -29,6 +29,8 @@ class Run:
         adversarial: size of the disturbance in training; 0 for none.
         smooth: size of the neighbourhood that SMART asks to be calm; 0 for none.
         mixout: share of the weights that is put back in every step.
+        fresh: layers, counted from 0, whose weights are drawn anew before training; the top ones
+            in Zhang et al. (2021).
         watch: numbers of epochs after which the watched part is judged.
     """
 
@@ -39,6 +41,7 @@ class Run:
     adversarial: float = 0.0
     smooth: float = 0.0
     mixout: float = 0.0
+    fresh: tuple[int, ...] = ()
     watch: tuple[int, ...] = ()
 
     def objective(self) -> Objective:
@@ -88,10 +91,16 @@ def fit(
     classes: int = 2,
     watched: Examples | None = None,
 ) -> Tuned:
-    """Train a prepared copy in place; see :func:`fine_tune`."""
+    """Train a prepared copy in place; see :func:`fine_tune`.
+
+    Raises:
+        ValueError: as there, or layers that are drawn anew but not trained.
+    """
     if bool(run.watch) != (watched is not None):
         raise ValueError("watched texts and run.watch come together")
     own = prepared.encoder
+    if run.fresh:
+        draw_layers_anew(prepared, run.fresh, seed=run.head_seed)
     given = train_part
     if isinstance(train_part, Part):
         given = examples(own, train_part, prepared.layer)
@@ -188,20 +197,3 @@ def environments(
         finally:
             torch.set_num_threads(before)
     return found
-
-
-def sweep(
-    encoder: Encoder, task: Task, runs: Sequence[Run], *, watched: Part | None = None
-) -> list[Tuned]:
-    """Several runs on one task that train the same layers, encoded up to these once.
-
-    Raises:
-        ValueError: the runs differ in what they train.
-    """
-    if len({run.method for run in runs}) != 1:
-        raise ValueError("a sweep trains the same part of the model in all of its runs")
-    layer = prepare(encoder, runs[0].method).layer
-    given = examples(encoder, task.train, layer)
-    seen = None if watched is None else examples(encoder, watched, layer)
-    return [fine_tune(encoder, given, run, classes=len(task.classes), watched=seen)
-            for run in runs]  # fmt: skip

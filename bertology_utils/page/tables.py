@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from numbers import Integral, Real
 
 from .display import Display
 
@@ -34,7 +35,9 @@ def table(
     def text(cell: object) -> str:
         if cell is None:
             return ""
-        return format(cell, number_format) if isinstance(cell, float) else str(cell)
+        if isinstance(cell, Real) and not isinstance(cell, Integral):  # NumPy's floats, too
+            return format(cell, number_format)
+        return str(cell)
 
     body = []
     for index, row in enumerate(rows):

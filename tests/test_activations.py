@@ -234,7 +234,7 @@ import resource, sys
 from tiny import TEXTS, tiny_encoder
 from bertology_utils.activations import collect
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-encoder, names = tiny_encoder("bert"), ["hidden_states", "mlp_act", "q", "k", "v", "z"]
+encoder, names = tiny_encoder("bert"), ["hidden_states", "pattern", "mlp_act", "q", "k", "v", "z"]
 run = lambda n, out: collect(
     encoder, list(TEXTS) * n, names, reduce="piece", out=out, max_tokens=1024, window=64
 )
@@ -243,6 +243,26 @@ before = peak()
 big = run(300, sys.argv[1] + "/big")
 print(peak() - before, sum(array.nbytes for array in big.arrays.values()))
 """
+
+
+def test_collect_keeps_whole_patterns_on_disk(tiny_bert, texts, tmp_path):
+    names = ["hidden_states", "pattern"]
+    found = collect(tiny_bert, texts, names, reduce="piece", out=tmp_path / "run", max_tokens=40)
+    assert list(found.arrays) == ["hidden_states"] and len(found.patterns) == len(texts)
+    for i, text in enumerate(texts):
+        cache = run_with_cache(tiny_bert, text)
+        assert np.allclose(found.patterns[i], cache["pattern"][:, 0], atol=1e-5)
+        hidden = found.arrays["hidden_states"][:, found.rows_of(i)]
+        assert np.allclose(hidden, cache["hidden_states"][:, 0], atol=1e-5)
+    alone = collect(tiny_bert, texts, "pattern", out=tmp_path / "half", dtype="float16")
+    assert alone.arrays == {} and alone.patterns.values.dtype == np.float16
+    assert np.allclose(alone.patterns[2], found.patterns[2], atol=1e-3)
+    with pytest.raises(IndexError, match="text 4 is not in 0..3"):
+        found.patterns[4]
+    file = tmp_path / "run" / "pattern.npy"
+    file.write_bytes(file.read_bytes()[:-400])
+    with pytest.raises(CollectedError, match="no collection"):
+        open_collected(tmp_path / "run")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="peak memory is read the Unix way")

@@ -2,6 +2,7 @@
 
 from .cache import Cache, MissingLayerError, capture, run_with_cache, stream
 from .collect import ROWS, Collected, CollectedError, collect, open_collected
+from .patterns import Patterns
 from .sites import (
     SITES,
     Site,
@@ -20,6 +21,7 @@ __all__ = [
     "Collected",
     "CollectedError",
     "MissingLayerError",
+    "Patterns",
     "Site",
     "UnknownSiteError",
     "capture",

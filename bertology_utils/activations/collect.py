@@ -5,7 +5,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from zipfile import BadZipFile
@@ -17,6 +17,7 @@ from torch import Tensor
 from ..encoder import BertologyError, Encoder
 from ..words import Batch, Text, TextTypeError, align_all, pool_batch
 from .cache import Cache, stream
+from .patterns import Patterns, PatternWriter, read_patterns
 from .sites import n_entries, site_of
 
 #: what a row is -> how its vector comes about
@@ -44,6 +45,7 @@ class Collected:
         position: [N] number of the word or piece in its text; 0 for rows that are whole texts.
         rows: one of :data:`ROWS`.
         model: the encoder's name.
+        patterns: the attention patterns of every text, where they were asked for.
     """
 
     arrays: dict[str, np.ndarray]
@@ -51,6 +53,7 @@ class Collected:
     position: np.ndarray
     rows: str
     model: str
+    patterns: Patterns | None = None
 
     def __len__(self) -> int:
         return len(self.text_index)
@@ -87,8 +90,9 @@ def collect(
     Args:
         encoder: any encoder.
         texts: a sequence of texts (read twice).
-        names: any names of :data:`~bertology_utils.activations.SITES` but ``"pattern"``, which
-            has no vector per position; use :func:`~bertology_utils.activations.stream` for it.
+        names: any names of :data:`~bertology_utils.activations.SITES`. ``"pattern"`` has no vector
+            per position: it needs ``out`` and is stored whole, as ``Collected.patterns``, L * H *
+            T^2 numbers for a text of T pieces.
         reduce: ``"word_mean"``, ``"word_first"``, ``"word_last"``: pieces of a word to one row;
             ``"piece"``: every piece, special tokens included; ``"text_first"``: [CLS];
             ``"text_mean"``: mean over the pieces of the text without special tokens.
@@ -105,20 +109,22 @@ def collect(
         EmptyTextError, TextTooLongError: naming the text.
     """
     names = list(dict.fromkeys([names] if isinstance(names, str) else names))
-    _check(names, reduce, dtype)
+    _check(names, reduce, dtype, on_disk=out is not None)
     if not isinstance(texts, Sequence):
         raise TextTypeError(f"texts are read twice: pass a list, not a {type(texts).__name__}")
-    counts = _count_rows(encoder, texts, reduce, window)
+    counts, lengths = _count_rows(encoder, texts, reduce, window)
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     text_index = np.repeat(np.arange(len(counts)), counts)
     position = np.arange(starts[-1]) - starts[:-1][text_index]
     shapes = {
-        name: (n_entries(encoder, name), int(starts[-1]), _width(encoder, name)) for name in names
+        name: (n_entries(encoder, name), int(starts[-1]), _width(encoder, name))
+        for name in names
+        if name != "pattern"
     }
 
-    def fill(writers: dict[str, "_Writer"]) -> None:
+    def fill(writers: dict[str, "_Writer"], patterns: PatternWriter | None = None) -> None:
         for cache in stream(encoder, texts, names, max_tokens=max_tokens, window=window):
-            for name in names:
+            for name in shapes:
                 rows = _reduce(cache, name, reduce)
                 pieces = rows.to("cpu", getattr(torch, dtype)).numpy()
                 offset = 0
@@ -126,21 +132,30 @@ def collect(
                     stop = offset + counts[text]
                     writers[name].write(int(starts[text]), pieces[:, offset:stop])
                     offset = stop
+            if patterns is not None:
+                patterns.write(cache)
 
     if out is None:
         arrays = {name: np.empty(shape, dtype) for name, shape in shapes.items()}
         fill({name: _MemoryWriter(array) for name, array in arrays.items()})
         return Collected(arrays, text_index, position, reduce, encoder.name)
-    with _complete_or_absent(Path(out)) as scratch:
-        files = {n: _FileWriter(scratch / f"{n}.npy", s, dtype) for n, s in shapes.items()}
-        try:
-            fill(files)
-        finally:
-            for file in files.values():
-                file.close()
+    with _complete_or_absent(Path(out)) as scratch, ExitStack() as files:
+        writers = {n: _FileWriter(scratch / f"{n}.npy", s, dtype) for n, s in shapes.items()}
+        patterns = None
+        if "pattern" in names:
+            patterns = PatternWriter(scratch, lengths, _heads(encoder), dtype)
+        for writer in (*writers.values(), *([] if patterns is None else [patterns])):
+            files.callback(writer.close)
+        fill(writers, patterns)
         np.save(scratch / "text_index.npy", text_index)
         np.save(scratch / "position.npy", position)
-        about = {"model": encoder.name, "rows": reduce, "names": names, "n_texts": len(counts)}
+        about = {
+            "model": encoder.name,
+            "rows": reduce,
+            "names": list(shapes),
+            "n_texts": len(counts),
+            "patterns": None if patterns is None else _heads(encoder),
+        }
         (scratch / "about.json").write_text(json.dumps(about), encoding="utf-8")
     return open_collected(out)
 
@@ -160,7 +175,9 @@ def open_collected(folder: str | os.PathLike) -> Collected:
         }
         text_index = np.load(place / "text_index.npy", allow_pickle=False)
         position = np.load(place / "position.npy", allow_pickle=False)
-        found = Collected(arrays, text_index, position, about["rows"], about["model"])
+        shape = about.get("patterns")
+        patterns = None if shape is None else read_patterns(place, (int(shape[0]), int(shape[1])))
+        found = Collected(arrays, text_index, position, about["rows"], about["model"], patterns)
         _check_read(found)
     except _UNREADABLE as error:
         reason = str(error) or type(error).__name__
@@ -229,10 +246,13 @@ def _complete_or_absent(target: Path) -> Iterator[Path]:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _check(names: list[str], reduce: str, dtype: str) -> None:
+def _check(names: list[str], reduce: str, dtype: str, on_disk: bool) -> None:
     for name in names:
-        if site_of(name).name == "pattern":
-            raise ValueError("'pattern' has no vector per position; reduce it with stream()")
+        if site_of(name).name == "pattern" and not on_disk:
+            raise ValueError(
+                "'pattern' has no vector per position; give out= to keep it on disk, or reduce it "
+                "with stream()"
+            )
     if not names:
         raise ValueError("no names of activations to collect")
     if reduce not in ROWS:
@@ -241,20 +261,30 @@ def _check(names: list[str], reduce: str, dtype: str) -> None:
         raise ValueError(f"dtype is {dtype!r}, must be 'float32' or 'float16'")
 
 
-def _count_rows(encoder: Encoder, texts: Sequence[Text], reduce: str, window: int) -> np.ndarray:
-    """[number of texts] rows that each text will have."""
+def _count_rows(
+    encoder: Encoder, texts: Sequence[Text], reduce: str, window: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """[number of texts] rows that each text will have, and its pieces."""
     if isinstance(texts, str):
         raise TextTypeError(f"expected a sequence of texts, got one text: {texts[:60]!r}")
     counts: list[int] = []
+    lengths: list[int] = []
     for start in range(0, len(texts), window):
         rows = align_all(encoder, texts[start : start + window])
+        lengths += [len(row.input_ids) for row in rows]
         if reduce.startswith("word"):
             counts += [len(row.words) for row in rows]
-        elif reduce == "piece":
-            counts += [len(row.input_ids) for row in rows]
         else:
-            counts += [1] * len(rows)
-    return np.array(counts, dtype=np.int64)
+            counts += lengths[start:] if reduce == "piece" else [1] * len(rows)
+    return np.array(counts, dtype=np.int64), np.array(lengths, dtype=np.int64)
+
+
+def _heads(encoder: Encoder) -> tuple[int, int]:
+    """(L, H)"""
+    heads = set(encoder.heads_per_layer)
+    if len(heads) > 1:
+        raise ValueError(f"layers of {encoder.name!r} differ in heads; collect no patterns")
+    return encoder.n_layers, heads.pop()
 
 
 def _width(encoder: Encoder, name: str) -> int:

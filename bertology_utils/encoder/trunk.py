@@ -33,6 +33,8 @@ CPU_PIECES = 1024
 
 #: matrix libraries multiply fewer rows than this in other orders, and so to other last bits
 _FEW = 16
+#: the same for the queries of one head
+_QUERIES = 4
 
 
 def pieces_at_once(encoder: Encoder, budget: int) -> int:
@@ -157,10 +159,13 @@ class Trunk:
         def heads(flat: Tensor) -> Tensor:
             return flat.unflatten(-1, (-1, parts.d_head)).transpose(1, 2)
 
-        few = asking.shape[1] == 1
-        queries = heads(parts.query(_tall(asking) if few else asking)[: len(asking)])
+        if asking.shape[1] > 1:
+            queries = heads(parts.query(asking))
+        else:
+            queries = heads(parts.query(_tall(asking)))[: len(asking)].expand(-1, -1, _QUERIES, -1)
         pattern = self.pattern_of(layer, queries, heads(parts.key(hidden)), mask)
-        return (pattern @ heads(parts.value(hidden))).transpose(1, 2).flatten(2)
+        z = (pattern @ heads(parts.value(hidden))).transpose(1, 2).flatten(2)
+        return z[:, : asking.shape[1]]
 
 
 def _tall(rows: Tensor) -> Tensor:

@@ -154,8 +154,9 @@ def _by_layers(
     top = len(trunk.layers) - 1
     whole = trunk.layer(top, entering[top], mask)
     yield None, whole if at is None else _pick(whole, at)
-    for layer, parts in enumerate(trunk.layers):
-        x = entering[layer]
+    # The layer below the top comes first: there the check of stacked heads is cheap, and whole.
+    for layer in sorted(range(len(trunk.layers)), key=lambda number: number != max(0, top - 1)):
+        parts, x = trunk.layers[layer], entering[layer]
         z = trunk.attend(layer, x, mask)
         fill = z.new_zeros(parts.n_heads, parts.d_head) if means is None else means[layer].to(z)
         for head, last in enumerate(sweep.without_each(layer, x, z, fill)):

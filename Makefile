@@ -31,6 +31,10 @@ serve: book  ## build, then serve the book on this machine (PORT=8000)
 notebooks: env  ## write every chapter as a runnable .ipynb into notebooks/
 	@$(RUN) -m tools.export_notebooks
 
+.PHONY: linkcheck
+linkcheck: book  ## ask every other host that the pages link to (needs a connection)
+	@$(RUN) -m tools.linkcheck
+
 .PHONY: pdf
 pdf: book  ## print the whole book into _build/bertology.pdf (needs chromium on PATH)
 	@$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements-browser.txt

@@ -504,6 +504,13 @@ def test_the_card_says_what_the_run_logged(corpus, tokenizer, tmp_path):
     assert "| x | 0.5 |" in card and "12 of 12 planned steps" in card
     assert f"| {curve[-1]['mlm_accuracy']:.3f} |" in card
 
+    after = [(run_folder, 6)]
+    card = write_card(run_folder, tmp_path / "table.md", 12, out, after=after).read_text()
+    joined = json.loads((out / CURVE).read_text())
+    assert [row["step"] for row in joined] == [6, 12, 18]
+    assert joined[-1]["pieces"] == curve[0]["pieces"] + curve[-1]["pieces"]
+    assert "for 6 steps on" in card and "million in all" in card
+
 
 def test_a_repeated_step_counts_once(tmp_path):
     lines = [{"step": 1, "pieces": 5}, {"step": 2, "pieces": 7}, {"step": 2, "pieces": 9}]

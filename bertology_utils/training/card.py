@@ -4,6 +4,8 @@ Command line::
 
     python -m bertology_utils evaluate-model NAME ... > table.md
     python -m bertology_utils.training.card RUN --evaluation table.md --step N --out FOLDER
+
+A run that went on from an exported model names the runs before it: ``--after RUN:STEP``.
 """
 
 from __future__ import annotations
@@ -61,36 +63,57 @@ def read_log(run: Path) -> list[dict]:
     return [found[key] for key in sorted(found)]
 
 
-def training_curve(log: Sequence[dict], last: int) -> list[dict]:
-    """Held-out results up to step ``last`` with the pieces seen until then."""
-    seen, curve = 0, []
-    for entry in log:
-        if entry["step"] > last:
-            break
-        seen += entry.get("pieces", 0)
-        if "held_out" in entry:
-            held = entry["held_out"]
-            row = {"step": entry["step"], "pieces": seen}
-            row |= {k: round(held[k], 4) for k in ("mlm_accuracy", "mlm_loss", "nsp_accuracy")}
-            curve.append(row)
+def training_curve(stages: Sequence[tuple[Sequence[dict], int]]) -> list[dict]:
+    """Held-out results of logs, each up to its last step, with the pieces seen until then.
+
+    Steps and pieces count on from one stage to the next.
+    """
+    seen, before, curve = 0, 0, []
+    for log, last in stages:
+        for entry in log:
+            if entry["step"] > last:
+                break
+            seen += entry.get("pieces", 0)
+            if "held_out" in entry:
+                held = entry["held_out"]
+                row = {"step": before + entry["step"], "pieces": seen}
+                row |= {k: round(held[k], 4) for k in ("mlm_accuracy", "mlm_loss", "nsp_accuracy")}
+                curve.append(row)
+        before += last
     return curve
 
 
-def write_card(run: Path, evaluation: Path, step: int, out: Path, note: str = "") -> Path:
+def write_card(
+    run: Path,
+    evaluation: Path,
+    step: int,
+    out: Path,
+    note: str = "",
+    after: Sequence[tuple[Path, int]] = (),
+) -> Path:
     """Write ``README.md`` and the curve beside the exported weights; returns the card.
 
-    ``note`` adds a sentence to the account of the training.
+    ``note`` adds a sentence to the account of the training. ``after`` lists the runs, with their
+    last steps, whose model this run went on from, the first one first.
 
     Raises:
-        FileNotFoundError: the run has no log, source list or such checkpoint.
+        FileNotFoundError: a run has no log, source list or such checkpoint.
     """
-    log = read_log(run)
     config = json.loads((run / f"step-{step}" / "state.json").read_text())["config"]
     sources = json.loads((run / "sources.json").read_text())["train"]
     scores = evaluation.read_text(encoding="utf-8").strip()
-    curve = training_curve(log, step)
+    stages = [(read_log(folder), last) for folder, last in (*after, (run, step))]
+    curve = training_curve(stages)
     (out / CURVE).write_text(json.dumps(curve, indent=1) + "\n", encoding="utf-8")
-    pieces = sum(entry.get("pieces", 0) for entry in log if entry["step"] <= step)
+    counts = [
+        sum(entry.get("pieces", 0) for entry in log if entry["step"] <= last)
+        for log, last in stages
+    ]
+    earlier = "".join(
+        f"for {last} steps on {count / 1e6:.1f} million pieces and, from there, "
+        for (_, last), count in zip(stages[:-1], counts, strict=False)
+    )
+    total = f", {sum(counts) / 1e6:.1f} million in all," if after else ""
     listed = "\n".join(
         f"| {SOURCES.get(s['name'], (s['name'], ''))[0]} | {s['pieces'] / 1e6:.1f} | "
         f"{s['weight']:g} | {SOURCES.get(s['name'], ('', 'unknown'))[1]} |"
@@ -125,11 +148,12 @@ tokenizer = AutoTokenizer.from_pretrained(folder)
 
 The encoder starts from all-MiniLM-L6-v2 (Apache-2.0), which has no head for masked words. Such a
 head was first set by ridge regression (`training.pretrain.closed_form_head`), then the whole model
-was trained for {step} of {config["steps"]} planned steps on {pieces / 1e6:.1f} million pieces with
-both objectives: {config["mask_rate"]:.0%} of the pieces masked
+was trained {earlier}for {step} of {config["steps"]} planned steps on {counts[-1] / 1e6:.1f} million
+pieces{total} with both objectives: {config["mask_rate"]:.0%} of the pieces masked
 ({config["mask_share"]:.0%} [MASK], {config["random_share"]:.0%} another piece, the rest kept),
-AdamW, peak learning rate {config["learning_rate"]:g}, warm-up of {config["warmup_steps"]} steps,
-linear decay over the last {config["decay_steps"]} planned ones. {note}
+AdamW, {"in the last run " if after else ""}peak learning rate {config["learning_rate"]:g},
+warm-up of {config["warmup_steps"]} steps, linear decay over the last {config["decay_steps"]}
+planned ones. {note}
 `python -m bertology_utils.training.pretrain --help` lists the settings; the run continues from its
 checkpoint to the same weights.
 
@@ -174,8 +198,23 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--step", type=int, required=True, help="the exported checkpoint")
     parser.add_argument("--out", type=Path, required=True, help="folder of the exported model")
     parser.add_argument("--note", default="", help="a sentence on how the training went")
+    parser.add_argument(
+        "--after",
+        nargs="*",
+        default=[],
+        type=_stage,
+        metavar="RUN:STEP",
+        help="runs before this one",
+    )
     args = parser.parse_args(argv)
-    write_card(args.run, args.evaluation, args.step, args.out, args.note)
+    write_card(args.run, args.evaluation, args.step, args.out, args.note, args.after)
+
+
+def _stage(given: str) -> tuple[Path, int]:
+    folder, _, step = given.rpartition(":")
+    if not folder or not step.isdigit():
+        raise argparse.ArgumentTypeError(f"{given!r} is not RUN:STEP")
+    return Path(folder), int(step)
 
 
 if __name__ == "__main__":

@@ -241,7 +241,7 @@ def test_pickled_weights_are_refused(tmp_path):
 
 @pytest.mark.parametrize("name", ["no-such-model", "nobody/no-such-model", "./nothing", " ", ""])
 def test_unknown_model_is_one_clear_line(name, monkeypatch):
-    monkeypatch.setattr("bertology_utils.encoder.loading._hub_answers", lambda: False)
+    monkeypatch.setattr("bertology_utils.encoder.hub.answers", lambda: False)
     with pytest.raises(UnknownModelError) as caught:
         load_encoder(name)
     assert repr(name) in str(caught.value) and "\n" not in str(caught.value)

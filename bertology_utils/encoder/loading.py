@@ -9,9 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from huggingface_hub import constants as hub_constants
-from huggingface_hub.errors import HTTPError
-from huggingface_hub.utils import get_session
 from huggingface_hub.utils import logging as hub_logging
 from safetensors.torch import load_file
 from transformers import (
@@ -28,6 +25,7 @@ from transformers.utils import logging as hf_logging
 from ..defaults import DEFAULT_MODEL, MODEL_VARIABLE
 from .errors import DeviceUnavailableError, UnknownModelError, UnsupportedModelError
 from .families import family_of
+from .hub import first_line, model_folder
 from .model import Encoder
 from .shrink import KEPT_HEADS, shrink_heads
 
@@ -35,8 +33,6 @@ MODELS_FOLDER = Path(__file__).resolve().parent.parent / "models"
 #: configuration field: output heads with trained weights
 TRAINED_HEADS = "bertology_trained_heads"
 WEIGHTS_FILE = "model.safetensors"
-#: seconds to wait for the hub to answer at all
-HUB_PATIENCE = 5.0
 
 
 def load_encoder(name: str | os.PathLike | None = None, *, device: str | None = None) -> Encoder:
@@ -56,13 +52,13 @@ def load_encoder(name: str | os.PathLike | None = None, *, device: str | None = 
         name = os.environ.get(MODEL_VARIABLE) or DEFAULT_MODEL
     chosen = os.fspath(name)
     place = _device(device)
-    source, shown = _locate(chosen)
     with _quiet():
-        config = _fetch(AutoConfig, source, shown)
+        source, shown = _locate(chosen)
+        config = _read(AutoConfig, source, shown)
         family_of(config.model_type)
         if getattr(config, "is_decoder", False):
             raise UnsupportedModelError(f"{shown!r} is a decoder; an encoder is needed")
-        tokenizer = _fetch(AutoTokenizer, source, shown)
+        tokenizer = _read(AutoTokenizer, source, shown)
         if not tokenizer.is_fast:
             raise UnsupportedModelError(f"{shown!r} has no fast tokenizer, so no character offsets")
         load = _load_shrunk if getattr(config, KEPT_HEADS, None) else _load_whole
@@ -149,53 +145,39 @@ def _device(device: str | None) -> torch.device:
 
 
 def _locate(name: str) -> tuple[str, str]:
-    """Where to load from, and the name to show (never a path of this machine)."""
-    if name == Path(name).name and (MODELS_FOLDER / name / "config.json").is_file():
+    """The folder to load from, and the name to show (never a path of this machine)."""
+    if name == Path(name).name and _is_model(MODELS_FOLDER / name):
         return str(MODELS_FOLDER / name), name
-    if (Path(name) / "config.json").is_file():
+    if _is_model(Path(name)):
         return name, Path(name).resolve().name
     if name == DEFAULT_MODEL:
         raise UnknownModelError(f"the embedded model {name!r} is missing from this installation")
     if Path(name).is_absolute() or name.startswith(".") or name.count("/") > 1 or not name.strip():
-        raise UnknownModelError(f"no model folder {name!r} (a config.json is expected in it)")
-    return name, name
+        raise UnknownModelError(f"no model folder {name[:200]!r} (a config.json is expected in it)")
+    return str(model_folder(name)), name
 
 
-def _fetch(auto, source: str, shown: str, **options):
-    """``auto.from_pretrained``, from files on this machine first and only then from the hub."""
+def _is_model(folder: Path) -> bool:
     try:
-        return auto.from_pretrained(source, local_files_only=True, **options)
-    except (OSError, ValueError) as failure:
-        if Path(source).is_dir():
-            raise _unknown(shown, f"its folder cannot be read: {_first_line(failure)}") from failure
-        if not _hub_answers():
-            raise _unknown(
-                shown, "not embedded, not a folder, not downloaded before, and the hub is offline"
-            ) from failure
+        return (folder / "config.json").is_file()
+    except (OSError, ValueError):
+        return False  # a name that no file system takes
+
+
+def _read(auto, source: str, shown: str, **options):
+    """``auto.from_pretrained`` from a folder; code that comes with a model is never run."""
     try:
-        return auto.from_pretrained(source, **options)
-    except (OSError, ValueError) as failure:
-        raise _unknown(shown, f"the hub says: {_first_line(failure)}") from failure
-
-
-def _unknown(shown: str, reason: str) -> UnknownModelError:
-    return UnknownModelError(f"cannot load the model {shown!r} ({reason})")
-
-
-def _first_line(error: Exception) -> str:
-    lines = (line.strip() for line in str(error).splitlines())
-    return next((line for line in lines if line), type(error).__name__)[:200]
-
-
-def _hub_answers() -> bool:
-    """One short request, since the client's own retries take half a minute to give up."""
-    if hub_constants.HF_HUB_OFFLINE:
-        return False
-    try:
-        get_session().head(hub_constants.ENDPOINT, timeout=HUB_PATIENCE)
-    except HTTPError:
-        return False
-    return True
+        return auto.from_pretrained(
+            source, local_files_only=True, trust_remote_code=False, **options
+        )
+    except UnsupportedModelError:
+        raise
+    except Exception as failure:  # damaged files make the libraries raise nearly anything
+        # The libraries name the folder, which is this machine's business only.
+        reason = first_line(failure).replace(source, shown)
+        raise UnknownModelError(
+            f"cannot load the model {shown!r} (its files cannot be read: {reason})"
+        ) from failure
 
 
 def _auto_class(config: PretrainedConfig):
@@ -209,7 +191,7 @@ def _model_class(config: PretrainedConfig) -> type[PreTrainedModel]:
 
 
 def _load_whole(config, source: str, shown: str) -> tuple[PreTrainedModel, set[str]]:
-    model, info = _fetch(
+    model, info = _read(
         _auto_class(config),
         source,
         shown,

@@ -174,6 +174,12 @@ def test_no_rule_is_decided_in_advance(claim):
     """Some measurement replicates the claim, and some other does not."""
     unit, rule = claim.measure.unit, claim.rule
     level = {"share": 0.5, "cosine": 0.1, "correlation": 0.1, "R squared": 0.5}.get(unit, 0.2)
+    levels = dict.fromkeys(claim.measure.baselines, level)
+    if rule.kind in ("interval", "equal", "near_baseline"):
+        # A control that lies in the range decides that nothing replicates; this one does not.
+        low, high = rule.region(levels)
+        outside = next(v for v in candidate_values(unit) if not low <= v <= high)
+        levels |= dict.fromkeys(rule.controls, outside)
     words = set()
     for value in candidate_values(unit):
         measurement = Measurement(
@@ -181,11 +187,26 @@ def test_no_rule_is_decided_in_advance(claim):
             unit=unit,
             n=1000,
             model="m",
-            baselines=dict.fromkeys(claim.measure.baselines, level),
+            baselines=levels,
             interval=(value, value),
         )
         words.add(rule.judge(measurement).word)
     assert {REPLICATES, DOES_NOT} <= words <= {REPLICATES, DOES_NOT, PARTLY}
+
+
+def test_nothing_that_random_weights_do_as_well_replicates():
+    for claim in (c for c in claims() if c.rule and c.rule.kind != "near_baseline"):
+        levels = dict.fromkeys(claim.measure.baselines, 0.3)
+        for value in candidate_values(claim.measure.unit):
+            measurement = Measurement(
+                value=value,
+                unit=claim.measure.unit,
+                n=1000,
+                model="m",
+                baselines=levels | {"random_model": value},
+                interval=(value, value),
+            )
+            assert claim.rule.judge(measurement).word != REPLICATES, claim.id
 
 
 def test_unknown_ids_are_named_with_a_suggestion():

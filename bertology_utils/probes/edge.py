@@ -191,28 +191,17 @@ def edge_probe_layers(
     spans: Sequence[Span] | Sequence[tuple[Span, Span]],
     labels: Sequence[Hashable],
     split: Split,
-    *,
-    pooling: str = "mean",
-    hidden: int = 64,
-    epochs: int = 15,
-    patience: int = 3,
-    lr: float = 5e-3,
-    batch_size: int = 256,
-    seed: int = 0,
+    **recipe,
 ) -> np.ndarray:
     """The classifier of :func:`edge_probe` on every layer by itself, nothing mixed.
 
-    Arguments and errors are those of :func:`edge_probe`.
+    Arguments (``recipe`` from ``pooling`` to ``seed``) and errors are those of :func:`edge_probe`.
 
     Returns:
         [L + 1, n_test] True where the probe of a layer is right, in the order of the test part.
     """
     alone = torch.eye(len(features), dtype=torch.bool)
-    _, correct, _ = _train(
-        features, spans, labels, split, alone, pooling=pooling, hidden=hidden, epochs=epochs,
-        patience=patience, lr=lr, batch_size=batch_size, seed=seed,
-    )  # fmt: skip
-    return correct
+    return _train(features, spans, labels, split, alone, **recipe)[1]
 
 
 def _train(
@@ -222,13 +211,13 @@ def _train(
     split: Split,
     seen: Tensor,
     *,
-    pooling: str,
-    hidden: int,
-    epochs: int,
-    patience: int,
-    lr: float,
-    batch_size: int,
-    seed: int,
+    pooling: str = "mean",
+    hidden: int = 64,
+    epochs: int = 15,
+    patience: int = 3,
+    lr: float = 5e-3,
+    batch_size: int = 256,
+    seed: int = 0,
 ) -> tuple[float, np.ndarray, list[float]]:
     """(majority, hits [M, n_test], mix of the last probe [S]) of probes that see layers ``seen``.
 

@@ -13,6 +13,7 @@ from .errors import (
 from .families import EmbeddingParts, LayerParts, additive_mask
 from .loading import load_encoder, new_encoder, random_encoder, save_encoder
 from .model import Encoder, TokenBatch, evaluating
+from .precision import in_bfloat16
 from .shrink import kept_heads, shrink_heads
 from .trunk import Trunk, is_plain, pieces_at_once
 
@@ -32,6 +33,7 @@ __all__ = [
     "UnsupportedModelError",
     "additive_mask",
     "evaluating",
+    "in_bfloat16",
     "is_plain",
     "kept_heads",
     "load_encoder",

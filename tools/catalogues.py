@@ -61,12 +61,13 @@ def extract(root: Path) -> dict[str, Catalog]:
         for docname in read_book(root).pages:
             with (templates / f"{docname}.pot").open("rb") as file:
                 found[docname] = read_po(file, ignore_obsolete=True)
-            for line, caption in _captions((root / f"{docname}.md").read_text(encoding="utf-8")):
+            for line, caption in captions((root / f"{docname}.md").read_text(encoding="utf-8")):
                 found[docname].add(caption, locations=[(f"{docname}.md", line)])
         return found
 
 
-def _captions(source: str) -> Iterator[tuple[int, str]]:
+def captions(source: str) -> Iterator[tuple[int, str]]:
+    """Yield line and text of every caption in the settings of a page's code cells."""
     for cell in _CELL.finditer(source):
         settings = yaml.safe_load(cell[1]) or {}
         caption = settings.get("mystnb", {}).get("figure", {}).get("caption")

@@ -5,7 +5,7 @@ Both are made from one source; Sphinx's gettext catalogues in ``locale`` hold th
 * Every page links to the same page in the other language, in sight and in its head.
 * A page of the Chinese edition says how much of it is translated; what is not is marked as English,
   and what is Chinese on an English page is marked as Chinese, for voices that read it out.
-* What a page says in both languages itself (the glossary) is not for translators.
+* What a page says in both languages itself (the glossary) is not for translators; nor are formulas.
 * Numbers and words of a run (``{glue:...}``) may stand in a translated sentence.
 * Chinese can be searched, offline and without a dictionary.
 """
@@ -107,7 +107,7 @@ def other_edition(edition: Edition) -> Edition:
 
 
 class SaidInBothLanguages(SphinxTransform):
-    """Keep what the source says in English and Chinese out of the translators' hands.
+    """Keep formulas, and what the source says in both languages, out of the translators' hands.
 
     A paragraph in Chinese after one in English says the same, and the Chinese edition shows the
     Chinese one only. Terms have their names in both languages.
@@ -128,6 +128,8 @@ class SaidInBothLanguages(SphinxTransform):
                 twin["translatable"] = False
                 if in_chinese:
                     paragraph.parent.remove(twin)
+        for formula in self.document.findall(nodes.math_block):
+            formula["translatable"] = False
         for glossary in self.document.findall(addnodes.glossary):
             for term in glossary.findall(nodes.term):
                 term["translatable"] = False

@@ -25,6 +25,8 @@ DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 
 BASELINE_DASHES = ((0, (4, 3)), (0, (1, 2)), (0, (7, 2, 1, 2)), (0, (2, 4)))
 
 STYLE = {
+    # Tokens may hold dollar signs; no label of ours is a formula.
+    "text.parse_math": False,
     "font.family": "DejaVu Sans",  # ships with matplotlib: the same picture on every machine
     "font.size": 10.0,
     "text.color": COLOURS["ink"],

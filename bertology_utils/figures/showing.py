@@ -8,6 +8,7 @@ from io import BytesIO, StringIO
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from ..page import THEMES, Display, table, unique_id
 from .chart import STYLE, Chart
@@ -35,7 +36,7 @@ def show(figure: Figure, *, alt: str, caption: str | None = None) -> Display:
         caption: text under the figure.
 
     Raises:
-        ValueError: ``alt`` is empty or only repeats the caption.
+        ValueError: ``alt`` is empty or only repeats the caption, or a text cannot be drawn.
         TypeError: ``figure`` is not a matplotlib figure.
     """
     if not isinstance(figure, Figure):
@@ -45,13 +46,24 @@ def show(figure: Figure, *, alt: str, caption: str | None = None) -> Display:
         raise ValueError("alt is empty: say in a sentence what the figure shows")
     if caption is not None and alt == " ".join(caption.split()):
         raise ValueError("alt only repeats the caption: say what there is to see")
-    picture, drawing, png = _draw(figure)
+    try:
+        picture, drawing, png = _draw(figure)
+    except TypeError as error:  # what the fonts' library says to halves of surrogate pairs
+        broken = [t.get_text() for t in figure.findobj(Text) if not _is_whole(t.get_text())]
+        if not broken:
+            raise
+        message = f"a text of the figure holds half of a surrogate pair: {broken[0][:60]!r}"
+        raise ValueError(message) from error
     plot = (
         f'<div class="bx-plot">{picture[0]} role="img" aria-label="{escape(alt)}"{picture[1]}</div>'
     )
     below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
     html = f'<figure class="bx-figure" id="{drawing}">{plot}{below}{_numbers(figure)}</figure>'
     return Display(html=html, text=f"[figure: {alt}]", png=png)
+
+
+def _is_whole(text: str) -> bool:
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _draw(figure: Figure) -> tuple[tuple[str, str], str, bytes]:

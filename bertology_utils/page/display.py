@@ -11,6 +11,10 @@ from typing import Any
 
 from .themes import page_style
 
+#: classes of the element around every display. The last two keep MathJax away: texts of a corpus
+#: may hold its marks, and what they would then do was written by strangers.
+FRAME = "bx tex2jax_ignore mathjax_ignore"
+
 _times_seen: Counter[str] = Counter()
 
 
@@ -28,6 +32,12 @@ class Display:
     text: str
     png: bytes | None = field(default=None, repr=False)
 
+    def __post_init__(self) -> None:
+        # Halves of surrogate pairs cannot be written into any page; readers see that one is there.
+        for name in ("html", "text"):
+            whole = getattr(self, name).encode("utf-8", "replace").decode()
+            object.__setattr__(self, name, whole)
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         bundle: dict[str, Any] = {"text/html": self._repr_html_(), "text/plain": self.text}
         if self.png is not None:
@@ -35,7 +45,7 @@ class Display:
         return bundle
 
     def _repr_html_(self) -> str:
-        return f'{page_style()}<div class="bx">{self.html}</div>'
+        return f'{page_style()}<div class="{FRAME}">{self.html}</div>'
 
 
 def inner_html(shown: object) -> str:
@@ -66,7 +76,7 @@ def unique_id(kind: str, content: str) -> str:
 
     Random ids would change every page at every build. Equal content shown twice gets two ids.
     """
-    digest = hashlib.sha256(f"{kind}\0{content}".encode()).hexdigest()[:10]
+    digest = hashlib.sha256(f"{kind}\0{content}".encode("utf-8", "replace")).hexdigest()[:10]
     _times_seen[digest] += 1
     return f"bx-{kind}-{digest}-{_times_seen[digest]}"
 

@@ -9,6 +9,7 @@ from typing import Any
 import ipywidgets
 
 from ..page import inner_html, page_style
+from ..page.display import FRAME
 from .controls import Control, as_controls
 
 _WIDE = {"description_width": "initial"}
@@ -57,7 +58,7 @@ def built_live(
         return {name: choice.value for name, choice in choices.items()} | typed
 
     def update(_change: Any = None) -> None:
-        output.value = page_style() + f'<div class="bx">{_answer(fn, settings())}</div>'
+        output.value = page_style() + f'<div class="{FRAME}">{_answer(fn, settings())}</div>'
 
     for widget in (*choices.values(), *texts.values()):
         widget.observe(update, names="value")

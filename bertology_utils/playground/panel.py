@@ -193,12 +193,13 @@ def _short(best: Best) -> list[list[float]]:
     return [[piece, round(value, 4)] for piece, value in best]
 
 
+# What only scripts can work is hidden until they are there: in a notebook they are not.
 _SKELETON = """
 <div class="pg" id="pg-root">
 <script type="application/json">{script}</script>
 <noscript><p class="pg-note">Running the model needs JavaScript, which is switched off. Below is
 an example that was computed when the book was built.</p></noscript>
-<div class="pg-row pg-loading pg-scripted">
+<div class="pg-row pg-loading pg-scripted" hidden>
 <button type="button" class="pg-main" data-pg="load">Load the model</button>
 <progress data-pg="progress" aria-label="Loading the model" hidden></progress>
 <p class="pg-note" role="status" data-pg="status"></p>
@@ -208,7 +209,7 @@ an example that was computed when the book was built.</p></noscript>
 <textarea id="pg-text" data-pg="text" rows="2" maxlength="4000" spellcheck="false"
  autocomplete="off" aria-describedby="pg-problem">{text}</textarea>
 <p class="pg-problem" id="pg-problem" role="alert" data-pg="problem" hidden></p>
-<div class="pg-row pg-scripted">
+<div class="pg-row pg-scripted" hidden>
 <button type="button" data-pg="mask">Insert [MASK]</button>
 <button type="button" data-pg="hide">Hide the chosen token</button>
 <label for="pg-examples" class="pg-hidden">Take an example</label>
@@ -227,20 +228,20 @@ an example that was computed when the book was built.</p></noscript>
 </div>
 <div class="pg-part">
 <h3>Attention</h3>
-<div class="pg-row pg-scripted">
+<div class="pg-row pg-scripted" hidden>
 <label for="pg-layer">Layer</label><select id="pg-layer" data-pg="layer">{layers}</select>
 <label for="pg-head">Head</label><select id="pg-head" data-pg="head">{heads}</select>
 </div>
 <p class="pg-note" aria-live="polite" data-pg="said"></p>
 <div class="pg-attention" data-pg="attention">{attention}</div>
-<details class="pg-scripted" data-pg="numbers"><summary>As numbers</summary>
+<details class="pg-scripted" data-pg="numbers" hidden><summary>As numbers</summary>
 <div class="pg-scroll" tabindex="0" role="region" aria-label="Attention in numbers"
  data-pg="matrix"></div>
 </details>
 </div>
 <div class="pg-part">
 <h3>Nearest words</h3>
-<div class="pg-row pg-scripted">
+<div class="pg-row pg-scripted" hidden>
 <label for="pg-depth">Read after layer</label>
 <input type="range" id="pg-depth" data-pg="depth" min="0" max="{n_layers}" step="1">
 <output for="pg-depth" data-pg="depth-shown"></output>

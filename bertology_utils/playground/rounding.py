@@ -20,7 +20,7 @@ LARGEST = 127
 #: share of the mean second moment that is added to all, so that rare directions stay bounded
 _DAMPING = 0.01
 #: columns whose corrections reach the columns after them in one product
-_CHUNK = 128
+_CHUNK = 32
 
 
 @dataclass(frozen=True)

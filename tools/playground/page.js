@@ -36,7 +36,8 @@
   };
 
   // --- the model ----------------------------------------------------------------------------
-  let worker = null, asked = 0, wanted = null, busy = false;
+  let worker = null, reason = "", asked = 0, wanted = null, busy = false;
+  const open = new Map();  // number of a question -> what to do with its answer
   const status = (text) => { $("status").textContent = text; };
 
   function reasonNotToLoad() {
@@ -87,14 +88,13 @@
         status("The model is ready: type, and everything below follows.");
         $("text").focus({ preventScroll: true });
         refresh();
-      } else if (data.answer) {
-        busy = false;
-        if (data.number === asked) arrived(wanted, data.answer);
-        else next();
+      } else if (data.number === undefined) {
+        failed(data.failure);
       } else {
-        busy = false;
-        if (state.ready) problem(`The model could not compute this (${data.failure}).`);
-        else failed(data.failure);
+        const { resolve, reject } = open.get(data.number);
+        open.delete(data.number);
+        if (data.answer) resolve(data.answer);
+        else reject(new Error(data.failure));
       }
     };
     worker.onerror = (event) => {
@@ -120,38 +120,53 @@
     status(`The model could not be loaded (${why}). Check the connection and try again.`);
   }
 
-  // Ask for the current text; while an answer is under way only the newest question waits.
+  // What the model answers to a question, as a promise; see worker.js.
+  function question(content) {
+    const number = (asked += 1);
+    return new Promise((resolve, reject) => {
+      open.set(number, { resolve, reject });
+      worker.postMessage({ number, question: content });
+    });
+  }
+
+  // Ask for the current text; while an answer is under way only the newest wish waits.
   function ask() {
-    asked += 1;
-    wanted = { number: asked, text: state.text, tokens: state.tokens, chosen: state.chosen };
+    wanted = { text: state.text, tokens: state.tokens, chosen: state.chosen };
     root.setAttribute("aria-busy", "true");
     if (!busy) next();
   }
 
-  function next() {
-    const { tokens, chosen, number } = wanted;
+  async function next() {
+    const now = wanted;
+    const { tokens, chosen } = now;
     const masks = tokens.flatMap(({ id }, place) => (id === MASK ? [place] : []));
     const depths = Array.from({ length: model.layers + 1 }, (_, layer) => [layer, chosen]);
     busy = true;
-    worker.postMessage({
-      number,
-      question: {
+    let answer = null, failure = "";
+    try {
+      answer = await question({
         ids: tokens.map(({ id }) => id),
         places: [...masks.map((place) => [model.layers, place]), ...depths],
         alike: [tokens[chosen].id],
         k,
-      },
-    });
+      });
+    } catch (error) {
+      failure = `The model could not compute this (${error.message}).`;
+    }
+    busy = false;
+    if (wanted === null) return;  // there is nothing to compute any more
+    if (wanted !== now) return next();
+    root.setAttribute("aria-busy", "false");
+    if (answer) arrived(now, answer, masks);
+    else problem(failure);
   }
 
-  function arrived({ text, tokens, chosen }, answer) {
-    const masks = tokens.flatMap(({ id }, place) => (id === MASK ? [place] : []));
+  function arrived({ text, tokens, chosen }, answer, masks) {
     state.result = {
       text, tokens, length: tokens.length, attentions: answer.attentions, unit: 1,
       fills: masks.map((place, i) => ({ place, best: answer.read[i] })),
       near: { [chosen]: { alike: answer.alike[0], read: answer.read.slice(masks.length) } },
     };
-    root.setAttribute("aria-busy", "false");
     show();
   }
 
@@ -176,8 +191,10 @@
     if (state.chosen >= n || state.chosen < 0) state.chosen = Math.max(0, n - 2);
     showTokens();
     problem(state.problem);
-    if (state.problem) state.result = null;
-    else if (state.ready) {
+    if (state.problem) {
+      state.result = wanted = null;
+      root.setAttribute("aria-busy", "false");
+    } else if (state.ready) {
       ask();
       return;  // what is shown stays until the answer comes
     } else {
@@ -249,8 +266,9 @@
   // In place of results that do not belong to the text.
   const waiting = () => {
     if (state.problem) return [note(state.problem)];
-    return [note("Not computed yet for this sentence: load the model above, or go ",
-      action("back to the example", useExample), ".")];
+    return [note(reason ? "This sentence cannot be computed here (see above). Go "
+      : "Not computed yet for this sentence: load the model above, or go ",
+    action("back to the example", useExample), ".")];
   };
 
   function show() {
@@ -320,8 +338,9 @@
     place.replaceChildren(
       answers(`Nearest to ${piece} in the table of pieces, without a sentence`,
         ["Piece", "Cosine"], others.map(([other, c]) => [pieces[other], c, c.toFixed(2)])),
-      answers(depth === 0 ? `Read from ${piece} before layer 1` : `Read from ${piece} after layer ${depth}`,
-        ["Piece", "Probability"], near.read[depth].map(([other, p]) => [pieces[other], p, percent(p)])));
+      answers(`Read from ${piece} ${depth === 0 ? "before layer 1" : `after layer ${depth}`}`,
+        ["Piece", "Probability"],
+        near.read[depth].map(([other, p]) => [pieces[other], p, percent(p)])));
   }
 
   // --- controls -----------------------------------------------------------------------------
@@ -339,8 +358,9 @@
     const { selectionStart: start, selectionEnd: end, value } = $("text");
     const before = start > 0 && !/\s$/.test(value.slice(0, start)) ? " " : "";
     replace(start, end, `${before}[MASK]`);
-    state.chosen = state.tokens.findIndex(({ start: s, end: e }) => s < e && e >= start + before.length + 6);
-    if (state.chosen < 0) state.chosen = 0;
+    const at = start + before.length;
+    state.chosen = Math.max(0, state.tokens.findIndex((token) => token.id === MASK
+      && token.start === at));
     refresh();
     $("text").focus();
   });
@@ -391,7 +411,7 @@
     showAttention(state.result);
   }).observe($("attention"));
 
-  const reason = reasonNotToLoad();
+  reason = reasonNotToLoad();
   if (reason) {
     $("load").disabled = true;
     status(reason);
@@ -402,8 +422,8 @@
     $("load").addEventListener("click", load);
     status("Until then the page shows an example that was computed when the book was built.");
   }
-  root.classList.add("pg-live");
+  for (const part of root.querySelectorAll(".pg-scripted")) part.hidden = false;
   // A browser may bring back what was typed before the page was left.
   refresh();
-  space.page = { state, weightsOf };
+  space.page = { state, weightsOf, question };
 })();

@@ -9,7 +9,7 @@ TORCH ?=
 RUN = .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help env book test serve notebooks lab assignments grade gettext lint browser-test check clean distclean
+.PHONY: help env book test serve notebooks lab assignments grade gettext lint browser-test check benchmarks clean distclean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-18s %s\n", $$1, $$2}'
@@ -68,9 +68,12 @@ browser-test: book  ## open the built book in Chromium (needs chromium on PATH)
 	@$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements-browser.txt
 	@$(RUN) -m pytest -m browser tests/browser
 
+benchmarks: env  ## time the package against other libraries (hours; see benchmarks/README.md)
+	@$(RUN) -m benchmarks
+
 clean:  ## remove everything built; the environment stays
 	@rm -rf _build notebooks
 	@find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
 
 distclean: clean  ## also remove the environment
-	@rm -rf .venv
+	@rm -rf .venv benchmarks/.venv

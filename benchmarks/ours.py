@@ -1,0 +1,176 @@
+"""This package's side, and plain implementations that share its environment.
+
+Every function prepares and returns a function without arguments to be timed, which returns arrays.
+"""
+
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import BertConfig
+
+from bertology_utils.activations import collect, stream
+from bertology_utils.cloze import compare_sentences, pll
+from bertology_utils.encoder import Encoder, evaluating, load_encoder, new_encoder
+from bertology_utils.interventions import ablate_heads, sweep_heads
+from bertology_utils.words import align_all, token_batches
+
+
+def _texts(path: str):
+    return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+class _Pair:
+    def __init__(self, good: str, bad: str):
+        self.good, self.bad = good, bad
+
+
+def pll_ours(folder: str, texts: str):
+    """Total pseudo-log-likelihoods of all texts in one call."""
+    encoder, listed = load_encoder(folder, device="cpu"), _texts(texts)
+    return lambda: {"totals": np.array([score.total for score in pll(encoder, listed)])}
+
+
+def pll_plain(folder: str, texts: str):
+    """Plain transformers: all copies of a sentence through the whole model, sentence by sentence.
+
+    A sentence alone needs no padding, which makes this faster than padded batches.
+    """
+    encoder, listed = load_encoder(folder, device="cpu"), _texts(texts)
+    tokenizer, model = encoder.tokenizer, encoder.model.eval()
+
+    @torch.no_grad()
+    def run():
+        totals = []
+        for text in listed:
+            ids = tokenizer(text, return_tensors="pt")["input_ids"][0]
+            inner = torch.arange(1, len(ids) - 1)
+            copies = ids.repeat(len(inner), 1)
+            copies[torch.arange(len(inner)), inner] = tokenizer.mask_token_id
+            logits = model(input_ids=copies).prediction_logits
+            scores = logits[torch.arange(len(inner)), inner].log_softmax(-1)
+            totals.append(scores[torch.arange(len(inner)), ids[inner]].sum().item())
+        return {"totals": np.array(totals)}
+
+    return run
+
+
+def pairs_ours(folder: str, pairs: str):
+    """Good minus bad total of every pair."""
+    encoder = load_encoder(folder, device="cpu")
+    listed = [_Pair(*pair) for pair in _texts(pairs)]
+    return lambda: {"margins": np.array(compare_sentences(encoder, listed).margins)}
+
+
+def collect_ours(folder: str, texts: str):
+    """All hidden states and patterns, reduced to a few numbers a text."""
+    encoder, listed = load_encoder(folder, device="cpu"), _texts(texts)
+
+    def run():
+        n_layers, n_heads, n = encoder.n_layers, encoder.n_heads, len(listed)
+        hidden = np.empty((n_layers + 1, n))
+        pattern = np.empty((n_layers, n_heads, n))
+        for cache in stream(encoder, listed, ["hidden_states", "pattern"]):
+            index, mask = list(cache.batch.index), cache.batch.attention_mask
+            for layer, states in enumerate(cache.layers["hidden_states"]):
+                means = (states.mean(-1) * mask).sum(1) / mask.sum(1)
+                hidden[layer, index] = means.numpy()
+            for layer, patterns in enumerate(cache.layers["pattern"]):
+                pattern[layer, :, index] = patterns[:, :, 0, 0].numpy()
+        return {"hidden": hidden, "pattern": pattern}
+
+    return run
+
+
+def nothing_kept(folder: str, texts: str):
+    """Batches read by name, with no name given."""
+    encoder, listed = load_encoder(folder, device="cpu"), _texts(texts)
+
+    def run():
+        n = sum(len(cache.batch) for cache in stream(encoder, listed, []))
+        return {"n": np.array([n])}
+
+    return run
+
+
+def bare_forward(folder: str, texts: str):
+    """The same batches through the encoder and nothing else."""
+    encoder, listed = load_encoder(folder, device="cpu"), _texts(texts)
+
+    def run():
+        n = 0
+        for batch in token_batches(encoder, listed):
+            with evaluating(encoder):
+                encoder.encode(batch)
+            n += len(batch)
+        return {"n": np.array([n])}
+
+    return run
+
+
+def to_disk(folder: str, texts: str):
+    """Every hidden state and pattern of every piece into a folder, in float16."""
+    encoder, listed = load_encoder(folder, device="cpu"), _texts(texts)
+
+    def run():
+        with tempfile.TemporaryDirectory() as place:
+            names = ["hidden_states", "pattern"]
+            found = collect(
+                encoder, listed, names, reduce="piece", out=Path(place) / "run", dtype="float16"
+            )
+            size = found.arrays["hidden_states"].nbytes + found.patterns.values.nbytes
+        return {"bytes": np.array([size])}
+
+    return run
+
+
+def _deep(folder: str, n_layers: int | None) -> Encoder:
+    """The model; or a fresh one of the same width with other depth."""
+    encoder = load_encoder(folder, device="cpu")
+    if n_layers is None:
+        return encoder
+    config = BertConfig(**{**encoder.config.to_dict(), "num_hidden_layers": n_layers})
+    return new_encoder(config, encoder.tokenizer, seed=0, name=f"{n_layers} layers", device="cpu")
+
+
+def _sweep(folder: str, texts: str, direction: str, n_layers: int | None):
+    encoder, listed = _deep(folder, n_layers), _texts(texts)
+    mask = encoder.tokenizer.mask_token_id
+    places = [row.input_ids.index(mask) for row in align_all(encoder, listed)]
+    vector = torch.from_numpy(np.load(direction))
+    return encoder, listed, places, lambda hidden, _batch: hidden @ vector
+
+
+def sweep_ours(folder: str, texts: str, direction: str, n_layers: int | None = None):
+    """Every head silenced, read at the mask along a direction of the last layer."""
+    encoder, listed, places, measure = _sweep(folder, texts, direction, n_layers)
+    return lambda: {"values": sweep_heads(encoder, listed, measure, places=places).values}
+
+
+def sweep_naive(folder: str, texts: str, direction: str, n_layers: int | None = None):
+    """One run of the encoder a head, hooks silencing it; the same batches."""
+    encoder, listed, places, measure = _sweep(folder, texts, direction, n_layers)
+
+    def run():
+        values = np.empty((encoder.n_layers, encoder.n_heads, len(listed)))
+        for layer in range(encoder.n_layers):
+            for head in range(encoder.n_heads):
+                for batch in token_batches(encoder, listed):
+                    index = list(batch.index)
+                    with evaluating(encoder), ablate_heads(encoder, {layer: [head]}):
+                        hidden = encoder.encode(batch)
+                        own = hidden[torch.arange(len(index)), [places[i] for i in index]]
+                        values[layer, head, index] = measure(own, batch).numpy()
+        return {"values": values}
+
+    return run
+
+
+def mask_direction(encoder: Encoder) -> Tensor:
+    """[D] a fixed direction of unit length, the difference of two rows of the vocabulary."""
+    table = encoder.embeddings.token.weight.detach()
+    vector = table[2000] - table[3000]
+    return vector / vector.norm()

@@ -1,0 +1,196 @@
+"""What is compared with what: rows by group, at full or at quick size."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bertology_utils.encoder import load_encoder
+
+from .compare import Comparison, all_close, as_good, close, same_bits
+from .inputs import pairs, sentences
+from .ours import mask_direction
+from .sides import Task
+
+GROUPS = ("scores", "activations", "ablation", "probes")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much of everything."""
+
+    scored: int
+    paired: int
+    collected: int
+    swept: tuple[int, ...]
+    tagged: int
+    parsed: int
+    rounds: int
+
+
+FULL = Sizes(2000, 500, 1000, (1, 8, 64), 1000, 1000, 5)
+QUICK = Sizes(40, 20, 40, (1, 8), 120, 120, 3)
+
+
+class Suite:
+    """Comparisons over inputs written to ``folder``."""
+
+    def __init__(self, folder: Path, model: str, sizes: Sizes):
+        self.folder, self.model, self.sizes = folder, model, sizes
+
+    def write(self, name: str, content: list) -> str:
+        path = self.folder / f"{name}.json"
+        path.write_text(json.dumps(content), encoding="utf-8")
+        return str(path)
+
+    def group(self, name: str) -> Iterator[Comparison]:
+        """The comparisons of one of :data:`GROUPS`."""
+        return getattr(self, name)()
+
+    def scores(self) -> Iterator[Comparison]:
+        """Pseudo-log-likelihood and minimal pairs."""
+        n = self.sizes.scored
+        given = {"folder": self.model, "texts": self.write("scored", sentences(n))}
+        ours = Task("ours", "pll_ours", given)
+        check = close("totals", 1e-3)
+        for batch, goal in ((32, 4.0), (8, None), (1, None)):
+            yield Comparison(
+                "scores",
+                f"PLL of {n} sentences, minicons, {batch} a call",
+                ours,
+                Task("peers", "pll_minicons", {**given, "batch": batch}),
+                check,
+                goal,
+            )
+        yield Comparison(
+            "scores",
+            f"PLL of {n} sentences, plain transformers",
+            ours,
+            Task("ours", "pll_plain", given),
+            check,
+            note="one sentence at a time, so nothing is padded",
+        )
+        n = self.sizes.paired
+        given = {"folder": self.model, "pairs": self.write("pairs", pairs(n))}
+        yield Comparison(
+            "scores",
+            f"{n} minimal pairs, minicons, 32 a call",
+            Task("ours", "pairs_ours", given),
+            Task("peers", "pairs_minicons", {**given, "batch": 32}),
+            close("margins", 1e-3),
+            4.0,
+        )
+
+    def activations(self) -> Iterator[Comparison]:
+        """Every hidden state and every pattern; and what reading costs where nothing is read."""
+        n = self.sizes.collected
+        given = {"folder": self.model, "texts": self.write("collected", sentences(n))}
+        ours = Task("ours", "collect_ours", given)
+        check = all_close({"hidden": 1e-4, "pattern": 1e-4})
+        rows = (
+            ("transformer-lens", "collect_transformer_lens", {"logits": True}, False, 1.5, ""),
+            (
+                "transformer-lens, at its best",
+                "collect_transformer_lens",
+                {"logits": False},
+                True,
+                None,
+                "texts sorted by length and vocabulary logits left out by hand",
+            ),
+            ("nnsight", "collect_nnsight", {}, False, 1.5, ""),
+            ("nnsight, at its best", "collect_nnsight", {}, True, None, "texts sorted by length"),
+        )
+        for name, function, options, by_length, goal, note in rows:
+            arguments = {**given, **options, "batch": 32, "by_length": by_length}
+            yield Comparison(
+                "activations",
+                f"all layers and patterns of {n} sentences, {name}",
+                ours,
+                Task("peers", function, arguments),
+                check,
+                goal,
+                note,
+            )
+        yield Comparison(
+            "activations",
+            "nothing read, bare forward pass",
+            Task("ours", "nothing_kept", given),
+            Task("ours", "bare_forward", given),
+            same_bits("n"),
+            0.95,
+            "a ratio of 1 is no cost at all",
+        )
+
+    def ablation(self) -> Iterator[Comparison]:
+        """Every head silenced in turn, read at the mask."""
+        encoder = load_encoder(self.model, device="cpu")
+        direction = self.folder / "direction.npy"
+        np.save(direction, mask_direction(encoder).numpy())
+        mask = encoder.tokenizer.mask_token
+        frames = list(dict.fromkeys(_masked(text, mask) for text in sentences(4 * 64)))
+        frames = [text for text in frames if 8 <= len(text.split()) <= 24]
+        for n in self.sizes.swept:
+            given = {
+                "folder": self.model,
+                "texts": self.write(f"swept-{n}", frames[:n]),
+                "direction": str(direction),
+            }
+            ours = Task("ours", "sweep_ours", given)
+            for layers, goal in ((None, 2.5), (12, 3.0)):
+                deep = {**given, "n_layers": layers}
+                yield Comparison(
+                    "ablation",
+                    f"all heads of {layers or encoder.n_layers} layers, {_count(n)}, naive",
+                    Task("ours", "sweep_ours", deep),
+                    Task("ours", "sweep_naive", deep),
+                    same_bits("values"),
+                    goal,
+                )
+            for logits, note in ((True, ""), (False, "vocabulary logits left out by hand")):
+                best = "" if logits else ", at its best"
+                yield Comparison(
+                    "ablation",
+                    f"all heads of {encoder.n_layers} layers, {_count(n)}, transformer-lens{best}",
+                    ours,
+                    Task("peers", "sweep_transformer_lens", {**given, "logits": logits}),
+                    close("values", 1e-3),
+                    note=note,
+                )
+
+    def probes(self) -> Iterator[Comparison]:
+        """Linear and structural probes of every layer at equal quality."""
+        n = self.sizes.tagged
+        given = {"folder": self.model, "n": n}
+        yield Comparison(
+            "probes",
+            f"parts of speech in {n} sentences, every layer, scikit-learn",
+            Task("probing", "linear_ours", given),
+            Task("probing", "linear_sklearn", given),
+            as_good("loss", 0.01, higher=False),
+            5.0,
+            "the same five penalties to choose from",
+        )
+        n = self.sizes.parsed
+        given = {"folder": self.model, "n": n}
+        yield Comparison(
+            "probes",
+            f"structural probes on {n} sentences, every layer, as the paper defines them",
+            Task("probing", "structural_ours", given),
+            Task("probing", "structural_plain", given),
+            as_good("uuas", 0.02, higher=True),
+            5.0,
+            "same rank, epochs, batch size and learning rates",
+        )
+
+
+def _masked(text: str, mask: str) -> str:
+    """The text with its middle word hidden."""
+    words = text.split()
+    words[len(words) // 2] = mask
+    return " ".join(words)
+
+
+def _count(n: int) -> str:
+    return f"{n} sentence{'' if n == 1 else 's'}"

@@ -164,9 +164,9 @@ def _tables(encoder: Encoder, shown: Example, layer: int, head: int) -> Mapping[
         "near": inner_html(
             stack(
                 bars(
-                    alike, ("Piece", "Cosine"), f"Nearest to {word} in the table of pieces", ".2f"
+                    alike, ("Piece", "Cosine"), f"Nearest to “{word}” in the table of pieces", ".2f"
                 ),
-                bars(read[-1], likely, f"Read from {word} after layer {len(read) - 1}"),
+                bars(read[-1], likely, f"Read from “{word}” after layer {len(read) - 1}"),
             )
         ),
     }

@@ -126,8 +126,8 @@ def test_the_example_lets_readers_look_at_every_head_token_and_layer(fresh: Play
     fresh.part("depth").fill("0")
     assert "before layer 1" in fresh.part("near").inner_text() != near
     fresh.choose("capital")
-    assert "Nearest to capital" in fresh.part("near").inner_text()
-    assert "capital attends most" in fresh.part("said").inner_text()
+    assert "Nearest to “capital”" in fresh.part("near").inner_text()
+    assert "“capital” attends most" in fresh.part("said").inner_text()
 
 
 def test_typing_shows_pieces_at_once_and_says_what_is_missing(fresh: Play):
@@ -337,7 +337,7 @@ def test_attention_is_pytorchs(loaded: Play, embedded: Encoder):
     loaded.choose("keys")
     row = whole[1][2]
     best = loaded.tokens()[int(row.argmax())]
-    assert f"keys attends most to {best} (" in loaded.part("said").inner_text()
+    assert f"“keys” attends most to “{best}” (" in loaded.part("said").inner_text()
     loaded.part("numbers").locator("summary").click()
     cells = loaded.part("matrix").locator("tbody tr").nth(2).locator("td").all_inner_texts()
     np.testing.assert_allclose([int(cell) for cell in cells], 100 * row, atol=5.5)

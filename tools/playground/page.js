@@ -304,8 +304,8 @@
     const weights = weightsOf(result, state.layer, state.head);
     const chosen = Math.min(state.chosen, tokens.length - 1);
     const best = weights[chosen].map((w, j) => [w, j]).sort((a, b) => b[0] - a[0]).slice(0, 3);
-    const said = `In layer ${state.layer + 1}, head ${state.head + 1}, ${tokens[chosen]} attends most `
-      + `to ${best.map(([w, j]) => `${tokens[j]} (${percent(w)})`).join(", ")}.`;
+    const said = `In layer ${state.layer + 1}, head ${state.head + 1}, “${tokens[chosen]}” attends `
+      + `most to ${best.map(([w, j]) => `“${tokens[j]}” (${percent(w)})`).join(", ")}.`;
     $("said").textContent = said;
     space.drawAttention(place, {
       tokens, weights, chosen, width: Math.min(place.clientWidth || 600, 640), onChoose: choose,
@@ -336,9 +336,9 @@
     const others = near.alike.filter(([other]) => other !== id).slice(0, k - 1);
     const depth = state.depth;
     place.replaceChildren(
-      answers(`Nearest to ${piece} in the table of pieces, without a sentence`,
+      answers(`Nearest to “${piece}” in the table of pieces, without a sentence`,
         ["Piece", "Cosine"], others.map(([other, c]) => [pieces[other], c, c.toFixed(2)])),
-      answers(`Read from ${piece} ${depth === 0 ? "before layer 1" : `after layer ${depth}`}`,
+      answers(`Read from “${piece}” ${depth === 0 ? "before layer 1" : `after layer ${depth}`}`,
         ["Piece", "Probability"],
         near.read[depth].map(([other, p]) => [pieces[other], p, percent(p)])));
   }

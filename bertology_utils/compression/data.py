@@ -19,7 +19,7 @@ IGNORED = -100
 #: label of texts and pieces that a teacher may be asked about, but whose answer is not known
 UNKNOWN = -1
 #: texts that are judged at a time
-AT_ONCE = 48
+AT_ONCE = 120
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,7 +64,9 @@ def train_tiny(
     batch = make_batch(encoder, list(sentences))
     special = len(encoder.tokenizer.all_special_ids)
     draw = torch.Generator().manual_seed(seed)
-    optimiser = torch.optim.AdamW(encoder.model.parameters(), lr=lr, weight_decay=0.01)
+    optimiser = torch.optim.AdamW(
+        encoder.model.parameters(), lr=lr, weight_decay=0.01, fused=True
+    )
     losses = []
     with torch.random.fork_rng():
         torch.manual_seed(seed)

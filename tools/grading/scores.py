@@ -79,7 +79,8 @@ def grade_folder(
     rows: dict[str, dict[str, str]] = {}
     todo: list[tuple[str, Path, str]] = []
     for file in files:
-        name = file.relative_to(folder).as_posix()
+        # A name of other bytes than UTF-8 must not keep the others from their points.
+        name = _cell(file.relative_to(folder).as_posix())
         digest = _digest(file, assignment)
         if done.get(name, {}).get("digest") == digest:
             rows[name] = done[name]
@@ -154,7 +155,7 @@ def as_record(row: Row, assignment: Assignment) -> dict[str, str]:
     """The row as text, safe to be opened in a spreadsheet."""
     verdict = row.verdict
     record = {
-        "file": _cell(row.file),
+        "file": row.file,
         "student": _cell(row.student),
         "status": verdict.status,
         "total": f"{verdict.total:g}",
@@ -172,6 +173,7 @@ def as_record(row: Row, assignment: Assignment) -> dict[str, str]:
 def _cell(text: str) -> str:
     # A spreadsheet takes text that begins like this for a formula; control marks go as well.
     text = re.sub(r"[\x00-\x1f\x7f]+", " ", text)
+    text = text.encode("utf-8", "backslashreplace").decode()  # halves of surrogate pairs
     return "'" + text if text[:1] in ("=", "+", "-", "@") else text
 
 

@@ -121,5 +121,6 @@ def _numbers(figure: Figure) -> str:
     numbers = table(figure.rows, figure.columns, number_format=figure.number_format)
     return (
         '<details class="bx-numbers"><summary>The numbers</summary>'
-        f'<div class="bx-scroll">{numbers.html}</div></details>'
+        '<div class="bx-scroll" role="group" aria-label="The numbers" tabindex="0">'
+        f'{numbers.html}</div></details>'
     )

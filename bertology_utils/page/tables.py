@@ -50,10 +50,10 @@ def table(
             f"<td{_WORDS if isinstance(cell, str) else ''}>{escape(text(cell))}</td>"
             for cell in others
         )
-        body.append(f'<tr><th scope="row">{escape(text(first))}</th>{cells}</tr>')
+        body.append(f"<tr>{_header('row', text(first))}{cells}</tr>")
     wordy = [any(isinstance(row[i], str) for row in rows) for i in range(len(columns))]
     head = "".join(
-        f'<th scope="col"{_WORDS if is_wordy else ""}>{escape(name)}</th>'
+        _header("col", name, _WORDS if is_wordy else "")
         for name, is_wordy in zip(columns, wordy, strict=True)
     )
     html = (
@@ -158,12 +158,10 @@ def dot_table(
             f'<td class="bx-dots" aria-hidden="true"><span>{zero}{line}'
             f'<b style="left:{place(value):.1f}%"></b></span></td></tr>'
         )
-    # A heading of a column of names may be left out; an empty one would be announced.
-    first, second = columns
-    corner = f'<th scope="col">{escape(first)}</th>' if first else "<td></td>"
+    head = "".join(_header("col", name) for name in columns)
     html = (
-        f'<table class="bx-table">{_caption(caption)}<thead><tr>{corner}'
-        f'<th scope="col">{escape(second)}</th><td class="bx-dots" aria-hidden="true"></td></tr>'
+        f'<table class="bx-table">{_caption(caption)}<thead><tr>{head}'
+        '<td class="bx-dots" aria-hidden="true"></td></tr>'
         f"</thead><tbody>{''.join(body)}</tbody></table>"
     )
     return Display(html, _plain([columns, *plain]))
@@ -216,6 +214,11 @@ def heat_table(
         for name, row in zip(rows, matrix, strict=True)
     ]
     return Display(html, _plain([(corner, *columns), *plain]))
+
+
+def _header(scope: str, name: str, style: str = "") -> str:
+    """A heading cell; one without a name is none, since a voice would announce it."""
+    return f'<th scope="{scope}"{style}>{escape(name)}</th>' if name.strip() else "<td></td>"
 
 
 def _plain(rows: Iterable[Sequence[str]]) -> str:

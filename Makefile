@@ -61,6 +61,12 @@ gettext: env  ## bring the catalogues for translators (locale/) up to date with 
 lint: env  ## check style
 	@$(RUN) -m ruff check .
 
+.PHONY: audit
+audit: env  ## look the pinned packages up among known weaknesses (needs a network)
+	@$(RUN) -m venv _build/audit
+	@_build/audit/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-audit.txt
+	@_build/audit/bin/pip-audit --no-deps --disable-pip -r requirements.txt
+
 check: book  ## check the built book: pages, links, figures, downloads
 	@$(RUN) -m pytest -m book tests/test_built_pages.py
 

@@ -20,7 +20,6 @@ from bertology_utils.encoder import (
     Encoder,
     HeadIndexError,
     UnsupportedModelError,
-    load_encoder,
 )
 from bertology_utils.playground.vocabulary import character_classes, steps
 from bertology_utils.stimuli import passages
@@ -176,9 +175,9 @@ def test_watching_the_inputs_sees_every_layer_and_leaves_no_hook(tiny):
 
 # --- the embedded model -----------------------------------------------------------------------
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory) -> tuple[Path, playground.Exported]:
+def exported(embedded, tmp_path_factory) -> tuple[Path, playground.Exported]:
     folder = tmp_path_factory.mktemp("embedded")
-    return folder, playground.export(load_encoder(DEFAULT_MODEL, device="cpu"), folder)
+    return folder, playground.export(embedded, folder)
 
 
 def test_the_embedded_model_fits_into_what_a_reader_waits_for(exported):

@@ -74,8 +74,8 @@ def main(arguments: list[str] | None = None) -> int:
                         sides[side] = stack.enter_context(Side(used, side, options.threads))
                 rows.append(measure(comparison, sides, rounds, folder))
                 row = rows[-1]
-                said = row.failed or f"{row.ratio:.2f} times ours ({row.difference})"
-                print(f"{row.group}: {row.name}: {said}", flush=True)
+                said = f"{row.ratio:.2f}, processor {row.processor:.2f} ({row.difference})"
+                print(f"{row.group}: {row.name}: {row.failed or said}", flush=True)
                 save(part, rows)
             missed += failures(rows)
         if "growth" in options.only:

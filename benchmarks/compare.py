@@ -40,7 +40,11 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Row:
-    """Seconds are medians over rounds, ratios medians of the ratios within each round."""
+    """Seconds are medians over rounds, ratios medians of the ratios within each round.
+
+    ``processor`` is the ratio of processor times, which other programs on the machine hardly
+    change; with one thread on a quiet machine it is the ratio of the clock.
+    """
 
     group: str
     name: str
@@ -48,6 +52,7 @@ class Row:
     theirs: float = float("nan")
     ratio: float = float("nan")
     spread: tuple[float, float] = (float("nan"), float("nan"))
+    processor: float = float("nan")
     difference: str = ""
     goal: float | None = None
     note: str = ""
@@ -111,11 +116,14 @@ def measure(
                 results.append(dict(arrays))
         difference = comparison.check(*results)
         times: list[tuple[float, float]] = []
+        processor: list[float] = []
         for turn in range(rounds):
             pair = [comparison.ours, comparison.theirs]
             order = pair if turn % 2 == 0 else pair[::-1]
-            seconds = {id(task): sides[task.side].run(task)["seconds"] for task in order}
-            times.append((seconds[id(pair[0])], seconds[id(pair[1])]))
+            replies = {id(task): sides[task.side].run(task) for task in order}
+            mine, other = (replies[id(task)] for task in pair)
+            times.append((mine["seconds"], other["seconds"]))
+            processor.append(other["processor"] / mine["processor"])
     except (SideError, UnequalError) as error:
         return Row(*about, failed=str(error), goal=comparison.goal, note=comparison.note)
     ratios = [theirs / ours for ours, theirs in times]
@@ -125,6 +133,7 @@ def measure(
         theirs=median(theirs for _, theirs in times),
         ratio=median(ratios),
         spread=(min(ratios), max(ratios)),
+        processor=median(processor),
         difference=difference,
         goal=comparison.goal,
         note=comparison.note,

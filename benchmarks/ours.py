@@ -76,7 +76,7 @@ def collect_ours(folder: str, texts: str):
         for cache in stream(encoder, listed, ["hidden_states", "pattern"]):
             index, mask = list(cache.batch.index), cache.batch.attention_mask
             for layer, states in enumerate(cache.layers["hidden_states"]):
-                means = (states.mean(-1) * mask).sum(1) / mask.sum(1)
+                means = (states.square().mean(-1) * mask).sum(1) / mask.sum(1)
                 hidden[layer, index] = means.numpy()
             for layer, patterns in enumerate(cache.layers["pattern"]):
                 pattern[layer, :, index] = patterns[:, :, 0, 0].numpy()

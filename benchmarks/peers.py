@@ -59,7 +59,7 @@ def pairs_minicons(folder: str, pairs: str, batch: int):
 
 
 def hooked_encoder(folder: str):
-    """The same weights as a HookedEncoder. Its loader knows two names of models, so the
+    """The same weights as a HookedEncoder. Its loader takes no folder, so the
     configuration is written out and its own conversion of weights is called."""
     from transformer_lens import HookedEncoder
     from transformer_lens.config.HookedTransformerConfig import HookedTransformerConfig
@@ -102,7 +102,8 @@ def _batches(tokenizer, texts: list[str], batch: int, by_length: bool):
 def _fold(found: dict, part, hidden, patterns, mask) -> None:
     """Reduce activations to a few numbers a text, so that nothing piles up on either side."""
     for layer, states in enumerate(hidden):
-        found["hidden"][layer, part] = ((states.mean(-1) * mask).sum(1) / mask.sum(1)).numpy()
+        squares = (states.square().mean(-1) * mask).sum(1) / mask.sum(1)
+        found["hidden"][layer, part] = squares.numpy()
     for layer, pattern in enumerate(patterns):
         found["pattern"][layer, :, part] = pattern[:, :, 0, 0].numpy()
 

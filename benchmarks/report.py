@@ -86,15 +86,16 @@ def _comparisons(rows: list[dict]) -> str:
     body = []
     for row in rows:
         if row["failed"]:
-            body.append([row["name"], "", "", f"not measured: {row['failed']}", "", ""])
+            body.append([row["name"], "", "", f"not measured: {row['failed']}", "", "", ""])
             continue
         low, high = row["spread"]
         goal = "" if row["goal"] is None else f"{row['goal']:g}"
         name = f"{row['name']} ({row['note']})" if row["note"] else row["name"]
         ratio = f"**{row['ratio']:.2f}** ({low:.2f} to {high:.2f})"
-        cells = [name, f"{row['ours']:.2f}", f"{row['theirs']:.2f}", ratio, goal]
-        body.append([*cells, row["difference"]])
-    head = ["Against", "ours, s", "theirs, s", "ratio", "goal", "results differ by"]
+        cells = [name, f"{row['ours']:.2f}", f"{row['theirs']:.2f}", ratio]
+        body.append([*cells, f"{row['processor']:.2f}", goal, row["difference"]])
+    head = ["Against", "ours, s", "theirs, s", "ratio", "of processor time", "goal",
+            "results differ by"]  # fmt: skip
     return _table(head, body)
 
 

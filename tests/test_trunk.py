@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from bertology_utils.activations import run_with_cache
 from bertology_utils.encoder import Trunk, evaluating, is_plain, pieces_at_once
 from bertology_utils.interventions import ablate_heads, prune_heads
 from bertology_utils.words import TextPair, make_batch
@@ -29,6 +30,17 @@ def test_an_unpadded_batch_and_a_pair_agree_too(tiny_bert):
         batch, expected, trunk = both(tiny_bert, texts)
         with evaluating(tiny_bert):
             assert torch.equal(trunk.encode(batch), expected)
+
+
+def test_reading_without_hooks_is_reading_with_them(any_encoder, texts):
+    names = ["hidden_states", "pattern"]
+    fast = run_with_cache(any_encoder, texts, names)
+    slow = run_with_cache(any_encoder, texts, [*names, "z"])
+    for name in names:
+        for one, other in zip(fast.layers[name], slow.layers[name], strict=True):
+            real = fast.batch.attention_mask.bool()
+            pick = one.transpose(1, 2)[real] if name == "pattern" else one[real]
+            assert torch.equal(pick, (other.transpose(1, 2) if name == "pattern" else other)[real])
 
 
 def test_one_place_a_text_is_that_place_of_all(any_encoder, texts):
@@ -83,6 +95,11 @@ def test_whatever_a_layer_does_besides_its_parts_is_not_plain(tiny_bert):
     def parametrised(encoder):
         torch.nn.utils.parametrizations.weight_norm(encoder.layers[0].query)
 
+    def recorded(encoder):
+        encoder.model.eval()
+        encoder.base(**encoder.inputs(make_batch(encoder, "Cats.")), output_attentions=True)
+
+    assert not changed(recorded), "what transformers leaves behind only records"
     assert changed(lambda encoder: encoder.model.train())
     for change in (swap, own_forward, sdpa, chunks, parametrised):
         assert changed(lambda e, change=change: (e.model.eval(), change(e))), change.__name__

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from ..encoder import BertologyError, Encoder, evaluating
+from ..encoder import BertologyError, Encoder, Trunk, evaluating, is_plain, pieces_at_once
 from ..words import Batch, Text, make_batch, token_batches
 from .sites import UnknownSiteError, n_entries, place, site_of, split_heads
 
@@ -139,8 +139,14 @@ def run_with_cache(
         EmptyTextError, TextTooLongError, TextTypeError: as for texts in general.
     """
     batch = texts if isinstance(texts, Batch) else make_batch(encoder, texts)
-    with evaluating(encoder), capture(encoder, names) as cache:
-        encoder.encode(batch)
+    names = list(dict.fromkeys([names] if isinstance(names, str) else names))
+    with evaluating(encoder):
+        # What every layer returns anyway needs no hooks, and no more than the layers.
+        if set(names) <= set(DEFAULT_NAMES) and is_plain(encoder):
+            read = dict(zip(DEFAULT_NAMES, Trunk(encoder).read(batch), strict=True))
+            return Cache({name: read[name] for name in names}, batch, encoder.name)
+        with capture(encoder, names) as cache:
+            encoder.encode(batch)
     return Cache(cache.layers, batch, encoder.name)
 
 
@@ -154,6 +160,7 @@ def stream(
 ) -> Iterator[Cache]:
     """A :class:`Cache` per token-budget batch, for any number of texts in bounded memory.
 
+    On a CPU a batch holds no more than stays in its caches, even where the budget allows more.
     ``cache.batch.index`` tells the place of each text. Reduce each cache before the next one:
     what the caller keeps is what memory holds.
 
@@ -163,5 +170,7 @@ def stream(
     names = list([names] if isinstance(names, str) else names)
     for name in names:
         site_of(name)
-    batches = token_batches(encoder, texts, max_tokens=max_tokens, window=window)
+    # A budget below 1 is refused where batches are cut.
+    budget = pieces_at_once(encoder, max_tokens)
+    batches = token_batches(encoder, texts, max_tokens=budget, window=window)
     return (run_with_cache(encoder, batch, names) for batch in batches)

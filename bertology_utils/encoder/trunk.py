@@ -28,6 +28,8 @@ _BLOCKS = (
     XLMRobertaLayer,
 )
 
+_RECORDERS = "transformers.utils.output_capturing"
+
 #: pieces that one pass on a CPU works on: what a layer makes of them stays in the caches
 CPU_PIECES = 1024
 
@@ -63,7 +65,11 @@ def is_plain(encoder: Encoder) -> bool:
 
 
 def _untouched(module: nn.Module) -> bool:
-    if module.training or module._forward_hooks or module._forward_pre_hooks:
+    if module.training or module._forward_pre_hooks:
+        return False
+    # The recorders that transformers leaves behind after output_attentions change nothing.
+    hooks = module._forward_hooks.values()
+    if any(getattr(hook, "__module__", None) != _RECORDERS for hook in hooks):
         return False
     kind = type(module)
     if "forward" in vars(module) or not kind.__module__.startswith(("torch.nn.", "transformers.")):
@@ -110,7 +116,7 @@ class Trunk:
 
     def attend(self, layer: int, hidden: Tensor, mask: Tensor | None) -> Tensor:
         """z [B, T, H * K], the heads side by side, of the layer's input [B, T, D]."""
-        return self._attend(layer, hidden, hidden, mask)
+        return self._attend(layer, hidden, hidden, mask)[0]
 
     def finish(self, layer: int, z: Tensor, hidden: Tensor) -> Tensor:
         """The layer's output from z [..., H * K] and the layer's input [..., D]."""
@@ -126,13 +132,23 @@ class Trunk:
         """The layer's output [B, T, D] of its input [B, T, D]."""
         return self.finish(layer, self.attend(layer, hidden, mask), hidden)
 
+    def read(self, batch: TokenBatch) -> tuple[list[Tensor], list[Tensor]]:
+        """All L + 1 hidden states [B, T, D] and all L patterns [B, H, T, T]."""
+        hidden, mask = self.embed(batch)
+        states, patterns = [hidden], []
+        for layer in range(len(self.layers)):
+            z, pattern = self._attend(layer, states[-1], states[-1], mask)
+            patterns.append(pattern)
+            states.append(self.finish(layer, z, states[-1]))
+        return states, patterns
+
     def layer_at(self, layer: int, hidden: Tensor, mask: Tensor | None, places: Tensor) -> Tensor:
         """The layer's output [B, D] at one piece ``places`` [B] of every text.
 
         Keys and values are needed of all pieces, the rest of the layer at one.
         """
         own = hidden[torch.arange(len(hidden), device=hidden.device), places]
-        return self.finish_few(layer, self._attend(layer, own[:, None], hidden, mask)[:, 0], own)
+        return self.finish_few(layer, self._attend(layer, own[:, None], hidden, mask)[0][:, 0], own)
 
     def finish_few(self, layer: int, z: Tensor, hidden: Tensor) -> Tensor:
         """As :meth:`finish` for few rows, z [B, H * K] and hidden [B, D], with the bits of many."""
@@ -153,7 +169,10 @@ class Trunk:
             hidden = self.layer(layer, hidden, mask)
         return self.layer_at(last, hidden, mask, places.to(hidden.device))
 
-    def _attend(self, layer: int, asking: Tensor, hidden: Tensor, mask: Tensor | None) -> Tensor:
+    def _attend(
+        self, layer: int, asking: Tensor, hidden: Tensor, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """z [B, Q, H * K] and the pattern of the asking pieces [B, Q, D]."""
         parts = self.layers[layer]
 
         def heads(flat: Tensor) -> Tensor:
@@ -165,7 +184,7 @@ class Trunk:
             queries = heads(parts.query(_tall(asking)))[: len(asking)].expand(-1, -1, _QUERIES, -1)
         pattern = self.pattern_of(layer, queries, heads(parts.key(hidden)), mask)
         z = (pattern @ heads(parts.value(hidden))).transpose(1, 2).flatten(2)
-        return z[:, : asking.shape[1]]
+        return z[:, : asking.shape[1]], pattern[:, :, : asking.shape[1]]
 
 
 def _tall(rows: Tensor) -> Tensor:

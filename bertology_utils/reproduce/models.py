@@ -13,8 +13,6 @@ from .errors import ReproduceError
 
 #: Stands for the model that is used when none is named.
 EMBEDDED = ""
-#: characters in the longest name: file systems take no more in one part of a path
-_LONGEST = 255
 _RANDOM = re.compile(r"random(?::(?P<seed>[0-9]+))?")
 
 
@@ -65,9 +63,13 @@ def _read(name: str, embedded: str) -> ModelChoice:
             raise ReproduceError(f"the seed of {name[:20]!r}... has more than nine digits")
         seed = int(digits)
         return ModelChoice(EMBEDDED, f"{embedded}-random-{seed}", seed)
-    if len(name) > _LONGEST or not name.isprintable():
+    if not name.isprintable():
         raise ReproduceError(f"{name[:40]!r} is no name of a model")
-    if (Path(name) / "config.json").is_file():
+    try:
+        is_folder = (Path(name) / "config.json").is_file()
+    except OSError:
+        raise ReproduceError(f"{name[:40]!r}... is too long for the name of a model") from None
+    if is_folder:
         folder = Path(name).resolve()  # the cells run in a folder of their own
         return ModelChoice(str(folder), folder.name)
     return ModelChoice(EMBEDDED if name == embedded else name, name)

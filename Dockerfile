@@ -28,7 +28,9 @@ ARG NB_UID=1000
 # The packages first: they change less often than the book, so they stay in the build's cache.
 COPY --chown=${NB_UID}:${NB_UID} Makefile pyproject.toml README.md LICENSE requirements*.txt ./
 COPY --chown=${NB_UID}:${NB_UID} tools/setup_env.py tools/
+# The package has to be one, if an empty one, for its installation to lead to the real one later.
 RUN mkdir bertology_utils \
+ && touch bertology_utils/__init__.py \
  && make TORCH=cpu env \
  && .venv/bin/python -m pip install --quiet -r requirements-lab.txt -r requirements-hub.txt
 COPY --chown=${NB_UID}:${NB_UID} . .

@@ -13,8 +13,13 @@ def test_the_first_stop_of_the_keyboard_skips_to_the_text(visitor: Visitor, name
         page.keyboard.press("Tab")
         link = page.evaluate("document.activeElement.getAttribute('href')")
         assert link == "#main-content"
-        shown = page.locator("#pst-skip-link").bounding_box()
-        assert shown is not None and shown["y"] >= 0 and shown["height"] > 10
+        # It slides into view.
+        page.wait_for_function(
+            """() => {
+              const box = document.querySelector("#pst-skip-link").getBoundingClientRect();
+              return box.top >= 0 && box.height > 10;
+            }"""
+        )
         page.keyboard.press("Enter")
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.closest('#main-content') !== null")

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from concurrent.futures import ThreadPoolExecutor
 from html import unescape
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -21,6 +22,13 @@ PARTS = {
 NAMES = [name for pages in PARTS.values() for name in pages]
 
 
+def apart(work, *arguments):
+    """Do something in a thread of its own: Playwright serves one caller a thread, and the other
+    tests' browser is open in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work, *arguments).result()
+
+
 def plain(text: str) -> str:
     """Letters and digits only: a PDF breaks lines and words where it likes."""
     return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", text)).lower()
@@ -34,7 +42,7 @@ def paper(book, tmp_path_factory):
     from tools.book_pdf import Part, make_pdf
 
     target = tmp_path_factory.mktemp("pdf") / "book.pdf"
-    printed = make_pdf(ROOT, book, target, [Part(*part) for part in PARTS.items()])
+    printed = apart(make_pdf, ROOT, book, target, [Part(*part) for part in PARTS.items()])
     return printed, PdfReader(target)
 
 
@@ -144,9 +152,13 @@ def test_what_would_be_cut_off_is_told(tmp_path):
     (tmp_path / "wide.html").write_text(
         '<!doctype html><article><h1>Wide</h1><div style="width:1500px">far out</div></article>'
     )
-    with served(tmp_path) as url, printer() as chromium:
-        target = tmp_path / "wide.pdf"
-        printed = chromium.print(f"{url}wide.html", target, head="On top", first_page=7)
+    target = tmp_path / "wide.pdf"
+
+    def print_page():
+        with served(tmp_path) as url, printer() as chromium:
+            return chromium.print(f"{url}wide.html", target, head="On top", first_page=7)
+
+    printed = apart(print_page)
     assert [line.split(":")[0] for line in printed.cut_off] == ["div"]
     assert [(h.level, h.text) for h in printed.headings] == [(1, "Wide")]
     text = PdfReader(target).pages[0].extract_text()

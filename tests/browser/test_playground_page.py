@@ -339,7 +339,9 @@ def test_attention_is_pytorchs(loaded: Play, embedded: Encoder):
     best = loaded.tokens()[int(row.argmax())]
     assert f"“keys” attends most to “{best}” (" in loaded.part("said").inner_text()
     loaded.part("numbers").locator("summary").click()
-    cells = loaded.part("matrix").locator("tbody tr").nth(2).locator("td").all_inner_texts()
+    numbers = loaded.part("matrix").locator("tbody tr").nth(2)
+    numbers.wait_for()
+    cells = numbers.locator("td").all_inner_texts()
     np.testing.assert_allclose([int(cell) for cell in cells], 100 * row, atol=5.5)
     loaded.part("numbers").locator("summary").click()
 

@@ -262,7 +262,8 @@ def test_a_chinese_page_says_how_much_of_it_is_translated(book):
 
 def test_both_editions_show_the_same_runs(book):
     """A Chinese page has the outputs of the English one, to the letter."""
-    output = re.compile(r'<div class="output text_html">.*?</div></div>\n</(?:div|details)>\n', re.S)
+    end = r"</div></div>\n</(?:div|details)>\n"
+    output = re.compile(rf'<div class="output text_html">.*?{end}', re.S)
     for chapter in book.chapters:
         english, chinese = (
             output.findall((HTML / folder / f"{chapter.docname}.html").read_text(encoding="utf-8"))

@@ -51,9 +51,12 @@ def is_plain(encoder: Encoder) -> bool:
     """True if the layers do what their parts say and nothing else, and no gradient is wanted.
 
     Hooks, dropout, replaced modules and replaced forward functions all make a layer more than its
-    parts, so that only the model's own forward pass is right.
+    parts, and an encoder may have a way of its own to encode, so that only the model's own forward
+    pass is right.
     """
     if torch.is_grad_enabled() or torch_module._has_any_global_hook():
+        return False
+    if type(encoder).encode is not Encoder.encode:
         return False
     config, base = encoder.config, encoder.base
     if config._attn_implementation != "eager" or getattr(config, "is_decoder", False):

@@ -12,6 +12,7 @@ Layers, from the outside in:
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -33,6 +34,7 @@ import psutil
 ROOT = Path(__file__).resolve().parent.parent.parent
 _LONGEST_REPLY = 32 * 2**20
 _TICK = 0.1
+_STOPS = {signal.SIGINT, signal.SIGTERM}
 _ENTER = ROOT / "tools" / "grading" / "enter.py"
 
 
@@ -130,8 +132,20 @@ class Worker:
         self._buffer = bytearray()
         self._number = 0
         self._looked = 0.0
+        self._process: subprocess.Popen | None = None
 
     def __enter__(self) -> Worker:
+        # A stop that comes between the folder and the process would leave one of them behind.
+        try:
+            with _undisturbed():
+                self._start()
+        except KeyboardInterrupt:
+            if self._process is not None:
+                self.__exit__()
+            raise
+        return self
+
+    def _start(self) -> None:
         self._box = tempfile.mkdtemp(prefix="grading-")
         self._log = tempfile.TemporaryFile()
         self._deadline = time.monotonic() + self._limits.wall
@@ -155,7 +169,6 @@ class Worker:
         finally:
             os.close(theirs_in)
             os.close(theirs_out)
-        return self
 
     def __exit__(self, *exception: Any) -> None:
         self._kill()
@@ -277,6 +290,16 @@ class Worker:
         self._process.wait()
 
 
+@contextlib.contextmanager
+def _undisturbed():
+    """Hold SIGINT and SIGTERM back until the end of the block."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _can_be_hidden(folder: Path) -> bool:
     # A folder that holds what the worker itself needs cannot be emptied.
     needed = (ROOT / "tools", Path(sys.prefix), Path(sys.base_prefix), Path(tempfile.gettempdir()))
@@ -294,6 +317,7 @@ def _environment(box: str) -> dict[str, str]:
 
 
 def _limit(limits: Limits) -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
     wanted = {
         # Behind the judge's own watch: the first process of a namespace may ignore this signal.
         "RLIMIT_CPU": (limits.cpu + 5, limits.cpu + 10),

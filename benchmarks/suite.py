@@ -31,7 +31,7 @@ class Sizes:
 
 
 FULL = Sizes(2000, 500, 1000, (1, 8, 64), 1000, 1000, 5)
-QUICK = Sizes(40, 20, 40, (1, 8), 120, 120, 3)
+QUICK = Sizes(40, 20, 100, (1, 8), 120, 400, 3)
 
 
 class Suite:

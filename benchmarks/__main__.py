@@ -47,11 +47,14 @@ def main(arguments: list[str] | None = None) -> int:
         "versions": report.versions(REQUIREMENTS),
         "sizes": label,
     }
+    before = dict(results)
     model = str(MODELS_FOLDER / DEFAULT_MODEL)
     missed: list[str] = []
 
     def save(part: str, value) -> None:
         results[part] = report.as_json(value)
+        if options.match:
+            results[part] = report.merged(before.get(part, []), results[part])
         options.out.mkdir(parents=True, exist_ok=True)
         stored.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
         (options.out / "RESULTS.md").write_text(report.markdown(results), encoding="utf-8")

@@ -51,6 +51,12 @@ def as_json(value: Sequence | Book) -> object:
     return [{k: None if _nan(v) else v for k, v in row.items()} for row in rows]
 
 
+def merged(earlier: list[dict], rows: list[dict]) -> list[dict]:
+    """Rows measured before, those measured again in their places, and new ones behind."""
+    new = {row["name"]: row for row in rows}
+    return [new.pop(row["name"], row) for row in earlier] + list(new.values())
+
+
 def _nan(value: object) -> bool:
     return isinstance(value, float) and math.isnan(value) or value == (math.nan, math.nan)
 

@@ -271,6 +271,32 @@ def test_masking_shares():
     assert (masked[chosen] == 7).mean() == pytest.approx(0.1, abs=0.02)
 
 
+def test_favoured_pieces_are_masked_as_much_more_often(tokenizer):
+    config = PretrainConfig(**{**CONFIG.__dict__, "favoured": "is are", "favoured_weight": 3.0})
+    weights = config.piece_weights(tokenizer)
+    verb, noun = tokenizer.convert_tokens_to_ids(["are", "dog"])
+    ids = np.array([verb] * 10 + [noun] * 90)[None].repeat(400, 0)
+    _, chosen = apply_masking(
+        ids,
+        np.ones_like(ids, dtype=bool),
+        MaskingScheme(rate=0.05),
+        mask_id=tokenizer.mask_token_id,
+        vocab_size=len(tokenizer),
+        rng=np.random.default_rng(0),
+        weights=weights,
+    )
+    assert chosen.sum() == 2000
+    assert chosen[ids == verb].mean() / chosen[ids == noun].mean() == pytest.approx(3, rel=0.1)
+
+
+def test_favoured_pieces_outside_the_vocabulary_are_named(tokenizer):
+    assert CONFIG.piece_weights(tokenizer) is None
+    with pytest.raises(ValueError, match="not in the vocabulary.*notapiece"):
+        PretrainConfig(favoured="is notapiece").piece_weights(tokenizer)
+    with pytest.raises(ValueError, match="favoured_weight"):
+        PretrainConfig(favoured="is", favoured_weight=0.0)
+
+
 @pytest.mark.parametrize("given", [(0.0, 0.8, 0.1), (0.2, 0.9, 0.2), (0.2, -0.1, 0.1)])
 def test_impossible_schemes_raise(given):
     with pytest.raises(ValueError):

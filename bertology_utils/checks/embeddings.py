@@ -116,7 +116,7 @@ def neighbour_senses(answer: Callable) -> None:
     for _ in range(3):
         centres = np.linalg.qr(draw.standard_normal((6, 6)))[0]
         pair = np.array([0, 0, 1, 1, 2, 2])  # contexts of two variants each
-        base = centres[pair] + 0.01 * draw.standard_normal((6, 6))
+        base = centres[pair] + 0.002 * draw.standard_normal((6, 6))
         base[2:4] += 0.5 * centres[0]  # context 1 leans to 0, context 2 to 1
         base[4:6] += 0.5 * centres[1]
         base /= np.linalg.norm(base, axis=1, keepdims=True)  # lengths are for later

@@ -40,6 +40,7 @@ def apply_masking(
     mask_id: int,
     vocab_size: int,
     rng: np.random.Generator,
+    weights: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mask a batch.
 
@@ -47,6 +48,9 @@ def apply_masking(
     ----------
     input_ids, maskable
         int and bool arrays [B, T]; only positions where ``maskable`` holds are chosen.
+    weights
+        Positive array [vocabulary]: how readily a position is chosen, by its piece; None
+        means all alike. The share of positions chosen stays the scheme's.
 
     Returns
     -------
@@ -63,7 +67,11 @@ def apply_masking(
     if not len(candidates):
         raise ValueError("no position in the batch may be masked")
     n = max(1, int(round(scheme.rate * len(candidates))))
-    picks = rng.choice(candidates, size=n, replace=False)
+    odds = None
+    if weights is not None:
+        odds = weights[input_ids.reshape(-1)[candidates]]
+        odds = odds / odds.sum()
+    picks = rng.choice(candidates, size=n, replace=False, p=odds)
     chosen = np.zeros(maskable.size, dtype=bool)
     chosen[picks] = True
     masked = input_ids.reshape(-1).copy()

@@ -35,7 +35,11 @@ from .masking import ALWAYS_MASK, MaskingScheme, apply_masking
 
 @dataclass(frozen=True)
 class PretrainConfig:
-    """What fixes a run. Lengths in pieces, rates in shares, learning rate per step."""
+    """What fixes a run. Lengths in pieces, rates in shares, learning rate per step.
+
+    ``favoured`` lists pieces (separated by spaces) that are masked ``favoured_weight`` times as
+    readily as others, at the same rate over all: present-tense verbs, say, are rare in novels.
+    """
 
     steps: int = 1000
     batch_tokens: int = 3072
@@ -49,9 +53,13 @@ class PretrainConfig:
     mask_rate: float = 0.2
     mask_share: float = 0.8
     random_share: float = 0.1
+    favoured: str = ""
+    favoured_weight: float = 1.0
     seed: int = 0
 
     def __post_init__(self) -> None:
+        if self.favoured_weight <= 0:
+            raise ValueError(f"favoured_weight must be positive, got {self.favoured_weight}")
         if self.steps < 1 or self.warmup_steps < 0 or self.decay_steps < 0:
             raise ValueError("steps must be positive, warm-up and decay not negative")
         if self.warmup_steps + self.decay_steps > self.steps:
@@ -65,6 +73,21 @@ class PretrainConfig:
     @property
     def masking(self) -> MaskingScheme:
         return MaskingScheme(self.mask_rate, self.mask_share, self.random_share)
+
+    def piece_weights(self, tokenizer) -> np.ndarray | None:
+        """How readily each piece is masked, [vocabulary]; None when no piece is favoured.
+
+        Raises ValueError when a favoured piece is not in the vocabulary.
+        """
+        if not self.favoured.split():
+            return None
+        vocabulary = tokenizer.get_vocab()
+        unknown = [piece for piece in self.favoured.split() if piece not in vocabulary]
+        if unknown:
+            raise ValueError(f"favoured pieces that are not in the vocabulary: {unknown[:5]}")
+        weights = np.ones(len(tokenizer))
+        weights[[vocabulary[piece] for piece in self.favoured.split()]] = self.favoured_weight
+        return weights
 
     def learning_rate_at(self, step: int) -> float:
         """Learning rate of the update that makes ``step`` (1-based) complete."""
@@ -96,7 +119,11 @@ class MaskedBatch:
 
 
 def masked_batch(
-    batch: text.PairBatch, scheme: MaskingScheme, tokenizer, rng: np.random.Generator
+    batch: text.PairBatch,
+    scheme: MaskingScheme,
+    tokenizer,
+    rng: np.random.Generator,
+    weights: np.ndarray | None = None,
 ) -> MaskedBatch:
     """Mask a batch; [CLS], [SEP] and padding are never chosen."""
     specials = [tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id]
@@ -107,6 +134,7 @@ def masked_batch(
         mask_id=tokenizer.mask_token_id,
         vocab_size=len(tokenizer),
         rng=rng,
+        weights=weights,
     )
     return MaskedBatch(
         torch.from_numpy(masked),
@@ -335,6 +363,7 @@ def pretrain(
         eps=1e-6,
         fused=True,
     )
+    weights = config.piece_weights(tokenizer)
     done = checkpoints.resume(out, model, optimizer, asdict(config))
     heads, optimizer = accelerator.prepare(heads, optimizer)
     fixed = held_out_batches(held, tokenizer, config.max_length, held_out_rows)
@@ -356,7 +385,7 @@ def pretrain(
             number, examples, rows = next(stream)
             rng = np.random.default_rng([config.seed, 11, number])
             plain = text.build_batch(train, examples, rows, tokenizer, rng)
-            batch = masked_batch(plain, config.masking, tokenizer, rng).to(device)
+            batch = masked_batch(plain, config.masking, tokenizer, rng, weights).to(device)
             for group in optimizer.param_groups:
                 group["lr"] = config.learning_rate_at(step)
             mlm, nsp = losses(*heads(batch), batch)

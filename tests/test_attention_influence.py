@@ -15,6 +15,7 @@ from bertology_utils.attention import (
     knock_out,
     masked_loss,
     permuted_attention,
+    reads_by_attention,
     replaced_loss,
     rollout,
     with_residual,
@@ -147,3 +148,11 @@ def test_attention_against_gradient(any_encoder, texts):
     assert "shuffled" in found.baselines
     with pytest.raises(NothingToScoreError):
         attention_and_gradient(any_encoder, [], classify)
+
+
+def test_a_rule_that_reads_by_attention_is_found_out(any_encoder, texts):
+    found = attention_and_gradient(any_encoder, texts, reads_by_attention)
+    assert found.value > 0.9 > 0.4 > abs(found.baselines["shuffled"])
+    alone = [reads_by_attention(any_encoder, make_batch(any_encoder, [text])) for text in texts]
+    together = reads_by_attention(any_encoder, make_batch(any_encoder, texts))
+    assert torch.allclose(torch.cat(alone), together, atol=1e-5)  # padding gets and gives nothing

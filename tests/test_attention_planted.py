@@ -1,6 +1,7 @@
 """A head whose weights we set to attend to the previous piece must be found by every method."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from bertology_utils.attention import (
     tree_scores,
 )
 from bertology_utils.encoder import Encoder
-from bertology_utils.stimuli import Sentence
+from bertology_utils.stimuli import Sentence, Treebank
 
 PLANTED = (0, 2)
 #: Four rotations a piece; together they tell 64 positions apart.
@@ -115,6 +116,21 @@ def test_ranked_first_for_the_relation_it_encodes(planted):
     assert table.scores("dep", "head").scores[PLANTED] < 0.5
     trees = tree_scores(planted, sentences)
     assert trees.scores[PLANTED] == 1.0 == trees.baselines["right_branching"]
+
+
+def test_it_holds_every_chain(planted):
+    """The trees in which every word hangs on the one before it: the head finds all governors."""
+    free = Treebank("free", tuple(replace(s, heads=star(len(s))) for s in chain_sentences()))
+    assert relation_scores(planted, free).scores("all").value < 0.9
+    found = relation_scores(planted, free.chained()).scores("all")
+    assert found.value == 1.0 and found.ranking()[0] == PLANTED
+    unplanted = relation_scores(tiny_encoder("bert"), free.chained()).scores("all")
+    assert unplanted.value < 0.8
+
+
+def star(n):
+    """The last word governs all others."""
+    return (*[n] * (n - 1), 0)
 
 
 def test_it_is_sharp(planted, texts):

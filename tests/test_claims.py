@@ -15,6 +15,7 @@ from pybtex.richtext import Text
 
 from bertology_utils.ledger import (
     DOES_NOT,
+    NOT_TESTABLE,
     PARTLY,
     REPLICATES,
     UNITS,
@@ -180,6 +181,10 @@ def test_no_rule_is_decided_in_advance(claim):
         low, high = rule.region(levels)
         outside = next(v for v in candidate_values(unit) if not low <= v <= high)
         levels |= dict.fromkeys(rule.controls, outside)
+    if rule.present:  # likewise: what is known to be there must be found
+        low, high = rule.region(levels)
+        seen = next(v for v in candidate_values(unit) if not low <= v <= high)
+        levels |= dict.fromkeys(rule.present, seen)
     words = set()
     for value in candidate_values(unit):
         measurement = Measurement(
@@ -207,6 +212,17 @@ def test_nothing_that_random_weights_do_as_well_replicates():
                 interval=(value, value),
             )
             assert claim.rule.judge(measurement).word != REPLICATES, claim.id
+
+
+@pytest.mark.parametrize("claim_id", ["HEAD-09", "HEAD-15", "HEAD-22"])
+def test_noise_does_not_bear_out_that_heads_lack_something(claim_id):
+    """Equal scores near 0, with and without the thing to be found, are no evidence."""
+    claim = load_claims()[claim_id]
+    noise = Measurement(
+        value=0.02, unit=claim.measure.unit, n=1000, model="m", interval=(0.01, 0.03),
+        baselines=dict.fromkeys(claim.measure.baselines, 0.02),
+    )  # fmt: skip
+    assert claim.rule.judge(noise).word == NOT_TESTABLE
 
 
 def test_unknown_ids_are_named_with_a_suggestion():
@@ -252,6 +268,7 @@ BROKEN_LINKS = {
     "unknown unit": lambda row: row["measure"].update(unit="percent"),
     "unknown baseline": lambda row: row["measure"].update(baselines=["coin", "random_model"]),
     "rule on an unmeasured baseline": lambda row: row["measure"].update(baselines=["chance"]),
+    "present, but unmeasured": lambda row: row["rule"].update(present=["chain_trees"]),
 }
 
 

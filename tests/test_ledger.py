@@ -246,6 +246,8 @@ def judge(rule, value, interval=None, **baselines):
 ABOVE = {"kind": "above_baseline", "baselines": ["a", "b"], "margin": 0.1}
 BELOW = {"kind": "below_baseline", "baselines": ["a", "b"]}
 NEAR = {"kind": "near_baseline", "baselines": ["a"], "tolerance": 0.1}
+IN_RANGE = {"kind": "interval", "low": 0.4, "high": 0.8, "controls": ["c"]}
+ABSENT = {"kind": "below", "threshold": 0.5, "present": ["known"]}
 
 
 @pytest.mark.parametrize(
@@ -293,7 +295,9 @@ def test_rules(rule, value, interval, word):
         ({"kind": "above_baseline", "baselines": []}, "no baselines"),
         ({"kind": "direction", "expected": "up"}, "expected is 'up'"),
         ({"kind": "above", "threshold": 1, "controls": []}, "no controls"),
-        ({**ABOVE, "controls": ["a"]}, "'a'.* as baseline and as control"),
+        ({"kind": "below", "threshold": 1, "present": []}, "no present"),
+        ({**ABOVE, "controls": ["a"]}, "\\['a'\\] has two of the roles baselines, controls"),
+        ({**IN_RANGE, "present": ["c"]}, "\\['c'\\] has two of the roles"),
         ({"kind": "interval", "low": 1, "high": 0}, "empty range"),
         ({"kind": "equal", "target": 0, "tolerance": -1}, "empty range, negative width"),
     ],
@@ -305,7 +309,6 @@ def test_malformed_rules(rule, message):
 
 CONTROLLED = {"kind": "direction", "expected": "positive", "controls": ["c"]}
 FALLING = {"kind": "direction", "expected": "negative", "controls": ["c"]}
-IN_RANGE = {"kind": "interval", "low": 0.4, "high": 0.8, "controls": ["c"]}
 EXACTLY = {"kind": "above", "threshold": 0.5, "exact": True, "controls": ["c"]}
 
 
@@ -336,6 +339,38 @@ def test_a_control_that_passes_the_rule_leaves_nothing_replicated(
     rule, value, interval, control, word
 ):
     assert judge(rule, value, interval, a=0.4, b=0.6, c=control) == word
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "interval", "known", "word"),
+    [
+        (ABSENT, 0.2, (0.1, 0.3), 0.9, REPLICATES),  # what is there would have been found
+        (ABSENT, 0.2, (0.1, 0.3), 0.2, NOT_TESTABLE),  # noise bears the claim out
+        (ABSENT, 0.2, (0.1, 0.3), 0.49, NOT_TESTABLE),  # farther off, and still not found
+        (ABSENT, 0.2, (0.1, 0.3), 0.5, REPLICATES),  # an open border
+        (ABSENT, 0.2, (0.1, 0.6), 0.9, PARTLY),
+        (ABSENT, 0.6, (0.55, 0.65), 0.2, DOES_NOT),  # found after all: the instrument sees
+        ({**NEAR, "present": ["known"]}, 0.45, (0.4, 0.5), 0.42, NOT_TESTABLE),
+        ({**NEAR, "present": ["known"]}, 0.45, (0.4, 0.5), 0.9, REPLICATES),
+    ],
+)
+def test_an_absence_counts_only_where_the_instrument_finds_what_is_there(
+    rule, value, interval, known, word
+):
+    assert judge(rule, value, interval, a=0.4, known=known) == word
+
+
+def test_the_reason_names_what_was_not_found_though_it_is_there():
+    measurement = Measurement(
+        value=0.2, unit="share", n=9, model="m", interval=(0.1, 0.3), baselines={"known": 0.25}
+    )
+    rule = Rule.parse(ABSENT)
+    assert rule.in_words() == "below 0.5, where known is not"
+    assert rule.judge(measurement).because == (
+        "0.2 is below 0.5, but known (0.25), known to differ, is too"
+    )
+    with pytest.raises(MissingBaselineError, match="control 'known' was not measured"):
+        rule.judge(replace(measurement, baselines={}))
 
 
 def test_the_random_model_is_a_control_even_where_no_rule_names_it():

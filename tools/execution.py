@@ -42,8 +42,10 @@ from bertology_utils.reproduce.unasked import Unasked, claims_named
 
 _STORES_KEPT = 3
 _USAGE = (
-    "(lambda use: (use.ru_maxrss, use.ru_utime + use.ru_stime))"
-    "(__import__('resource').getrusage(__import__('resource').RUSAGE_SELF))"
+    "(lambda use, torch: (use.ru_maxrss, use.ru_utime + use.ru_stime,"
+    " torch.backends.cpu.get_cpu_capability() if torch else ''))"
+    "(__import__('resource').getrusage(__import__('resource').RUSAGE_SELF),"
+    " __import__('sys').modules.get('torch'))"
 )
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -63,6 +65,8 @@ class Run:
         code_cells: number of code cells.
         finished: end of the run, ISO 8601, UTC.
         machine: processor architecture and number of cores.
+        instructions: the processor's instructions that PyTorch chose to compute with, empty for a
+            chapter without PyTorch.
         model: value of BERTOLOGY_MODEL, empty for the embedded model.
     """
 
@@ -75,6 +79,7 @@ class Run:
     code_cells: int
     finished: str
     machine: str
+    instructions: str
     model: str
 
 
@@ -91,17 +96,23 @@ class Store:
     Args:
         parent: folder of all stores.
         digest: see :func:`bertology_utils.reproduce.chapters.environment_digest`.
+        variables: what the kernels' environment has beyond, or instead of, that of the book.
     """
 
-    def __init__(self, parent: Path, digest: str) -> None:
+    def __init__(self, parent: Path, digest: str, variables: Mapping[str, str] | None = None):
         self.parent = parent
         self.digest = digest
+        self.variables = dict(variables or {})
         self.folder = parent / digest[:16]
         self.results = self.folder / "results"
         self.summary = self.folder / "executions.json"
         self.jupyter_cache = self.folder / "jupyter_cache"
         self.results.mkdir(parents=True, exist_ok=True)
         os.utime(self.folder)
+
+    def key(self, chapter: Chapter, upstream: str = "") -> str:
+        """Digest of all that a run depends on; ``upstream`` stands for the runs it reports on."""
+        return _digest(self.digest, chapter.docname, chapter.code_digest, upstream)
 
     def load(self, chapter: Chapter, key: str) -> tuple[nbformat.NotebookNode, Run] | None:
         """Return the run made under this key, or None when there is none that can be trusted."""
@@ -188,7 +199,7 @@ def run_book(
             upstream += "".join(_other_results(book.root).values())
         due: dict[Chapter, str] = {}
         for chapter in (c for c in book.chapters if c.runs_last is last):
-            key = _digest(store.digest, chapter.docname, chapter.code_digest, upstream)
+            key = store.key(chapter, upstream)
             found = store.load(chapter, key)
             if found is None:
                 due[chapter] = key
@@ -272,7 +283,7 @@ def _run_chapter(
     """
     notebook = chapter.notebook(book)
     code_cells = [i for i, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
-    seen = {"cell": 0, "pid": -1, "usage": (0.0, 0.0)}
+    seen = {"cell": 0, "pid": -1, "usage": (0.0, 0.0, "")}
     results = store.results_of(chapter)
     shutil.rmtree(results, ignore_errors=True)
     results.mkdir(parents=True)
@@ -347,6 +358,7 @@ def _run_chapter(
         code_cells=len(code_cells),
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         machine=f"{platform.machine()}, {os.cpu_count()} cores",
+        instructions=seen["usage"][2],
         model=os.environ.get("BERTOLOGY_MODEL", ""),
     )
     store.save(chapter, notebook, run)
@@ -362,19 +374,21 @@ def _kernel_environment(
         "IPYTHONDIR": str(store.parent.parent / "ipython"),
         "JUPYTER_PREFER_ENV_PATH": "1",
         "BERTOLOGY_EXECUTIONS": str(store.summary),
+        **store.variables,
     }
 
 
-async def _usage(client: NotebookClient) -> tuple[float, float]:
-    """Ask a kernel for its largest resident size, in 10^6 bytes, and its processor time."""
+async def _usage(client: NotebookClient) -> tuple[float, float, str]:
+    """Ask a kernel for its largest size in 10^6 bytes, its processor time, its instructions."""
     reply = await ensure_async(
         client.kc.execute(
             "", silent=True, user_expressions={"usage": _USAGE}, reply=True, timeout=60
         )
     )
     text = reply["content"]["user_expressions"]["usage"]["data"]["text/plain"]
-    peak, seconds = ast.literal_eval(text)
-    return peak / 1e6 if platform.system() == "Darwin" else peak * 1024 / 1e6, seconds
+    peak, seconds, instructions = ast.literal_eval(text)
+    size = peak / 1e6 if platform.system() == "Darwin" else peak * 1024 / 1e6
+    return size, seconds, instructions
 
 
 def _note(text: str) -> nbformat.NotebookNode:

@@ -9,7 +9,12 @@ from .attribution import (
     replaced_loss,
 )
 from .combine import HeadCombination, combine_heads
-from .explanation import Predict, attention_and_gradient, permuted_attention
+from .explanation import (
+    Predict,
+    attention_and_gradient,
+    permuted_attention,
+    reads_by_attention,
+)
 from .flow import attention_flow, rollout, with_residual
 from .links import (
     LinkItem,
@@ -109,6 +114,7 @@ __all__ = [
     "pattern_change",
     "permuted_attention",
     "piece_kinds",
+    "reads_by_attention",
     "recomputed_pattern",
     "relation_scores",
     "replaced_loss",

@@ -151,6 +151,25 @@ def attention_and_gradient(
     )
 
 
+def reads_by_attention(encoder: Encoder, batch: Batch) -> Tensor:
+    """Class probabilities [B, 2] of a rule for which weight *is* importance.
+
+    The evidence for the first class is the squared length of each piece's vector in the embedding
+    output, in units of its own, weighted by the attention that the piece receives (mean over
+    layers, heads and rows). Weights and units are taken as given, without a gradient, so gradient
+    times input is in proportion to the weight: :func:`attention_and_gradient` must find it again.
+    """
+    with capture(encoder, ["pattern", "hidden_states"]) as cache:
+        encoder.encode(batch)
+    inputs = cache.layers["hidden_states"][0]
+    real = batch.attention_mask.to(inputs.device, inputs.dtype)
+    rows = torch.stack(cache.layers["pattern"]).detach().mean((0, 2)) * real[:, :, None]
+    received = rows.sum(1) / real.sum(1, keepdim=True)
+    lengths = inputs.square().sum(-1)
+    evidence = (received * real * lengths / lengths.detach().clamp_min(1e-12)).sum(-1)
+    return torch.stack([evidence, torch.zeros_like(evidence)], -1).softmax(-1)
+
+
 def _probabilities(found: Tensor, n: int) -> Tensor:
     ok = found.ndim == 2 and len(found) == n and bool((found.detach() >= -1e-6).all())
     if not ok or (found.detach().sum(-1) - 1).abs().max() > 1e-3:

@@ -70,11 +70,15 @@ class Figure:
 
 @dataclass(frozen=True)
 class Measure:
-    """What a run of the claim has to measure: a quantity, its unit and its controls."""
+    """What a run of the claim has to measure: a quantity, its unit and its controls.
+
+    ``timed``: the quantity is made of running times, so no two runs give the same number.
+    """
 
     name: str
     unit: str
     baselines: tuple[str, ...] = ()
+    timed: bool = False
 
 
 @dataclass(frozen=True)
@@ -304,7 +308,10 @@ def _figure(raw: dict[str, Any]) -> Figure:
 
 
 def _measure(raw: dict[str, Any]) -> Measure:
-    return Measure(raw["name"], raw["unit"], tuple(raw.get("baselines", ())))
+    timed = raw.get("timed", False)
+    if not isinstance(timed, bool):
+        raise ValueError(f"timed is {timed!r}, neither true nor false")
+    return Measure(raw["name"], raw["unit"], tuple(raw.get("baselines", ())), timed)
 
 
 def _table1_row(raw: dict[str, Any]) -> Table1Row:
@@ -341,6 +348,6 @@ def _check(claim: Claim, ledger: Ledger) -> None:
     unknown = set(claim.measure.baselines) - set(ledger.baselines)
     if unknown:
         raise ValueError(f"unknown baseline {', '.join(sorted(unknown))}")
-    unmeasured = set((*claim.rule.baselines, *claim.rule.controls)) - set(claim.measure.baselines)
+    unmeasured = set((*claim.rule.baselines, *claim.rule.controls, *claim.rule.present)) - set(claim.measure.baselines)
     if unmeasured:
         raise ValueError(f"the rule names {', '.join(sorted(unmeasured))}, the measure does not")

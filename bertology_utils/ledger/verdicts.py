@@ -6,7 +6,9 @@ A rule speaks about the measured value, its 95% interval and its baselines. For 
   (or ours lies wholly beyond it);
 * *partly*: the value is there, but the interval reaches out of it (or was not estimated, and the
   rule does not call the quantity ``exact``), or a control that has nothing to show does as well;
-* *does not*: the value itself is elsewhere.
+* *does not*: the value itself is elsewhere;
+* *not testable*: the value is there, but so it is where the thing that the claim denies is known
+  to be ``present``: an instrument that finds nothing anywhere says nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "equal": ("target", "tolerance"),
     "interval": ("low", "high"),
 }
-FOR_ALL = ("min_n", "exact", "controls")
+FOR_ALL = ("min_n", "exact", "controls", "present")
+#: what a baseline may be to a rule; one thing only
+ROLES = ("baselines", "controls", "present")
 #: a baseline of this name is a control wherever it was measured, whether the rule names it or not
 RANDOM_MODEL = "random_model"
 OPTIONAL: Mapping[str, tuple[str, ...]] = {
@@ -69,6 +73,10 @@ class Rule:
     random weights. One that passes it as well leaves no claim "replicated", unless the whole
     interval lies beyond it on the claim's side; ranges with two ends have no such side. The random
     model is a control whenever it was measured and the rule does not compare with it anyway.
+
+    ``present``: for claims that something is absent, which noise would bear out: the same
+    measurement where the thing is known to be there. If that one passes the rule as well, the
+    claim is not testable, however far apart the two values are.
     """
 
     kind: str
@@ -83,6 +91,7 @@ class Rule:
     min_n: int = 1
     exact: bool = False
     controls: tuple[str, ...] = ()
+    present: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any]) -> Rule:
@@ -99,13 +108,14 @@ class Rule:
         extra = set(given) - set(KINDS[kind]) - set(OPTIONAL.get(kind, ())) - set(FOR_ALL)
         if missing or extra:
             raise ValueError(f"rule {kind}: missing {sorted(missing)}, not meant {sorted(extra)}")
-        for names in {"baselines", "controls"} & set(given):
+        for names in {"baselines", "controls", "present"} & set(given):
             given[names] = tuple(given[names])
             if not given[names]:
                 raise ValueError(f"rule {kind}: no {names} named")
-        both = set(given.get("baselines", ())) & set(given.get("controls", ()))
-        if both:
-            raise ValueError(f"rule {kind}: {sorted(both)} as baseline and as control")
+        roles = [name for role in ROLES for name in set(given.get(role, ()))]
+        twice = sorted({name for name in roles if roles.count(name) > 1})
+        if twice:
+            raise ValueError(f"rule {kind}: {twice} has two of the roles {', '.join(ROLES)}")
         if given.get("expected", "positive") not in ("positive", "negative"):
             raise ValueError(f"rule {kind}: expected is {given['expected']!r}")
         rule = cls(kind=kind, **given)
@@ -149,12 +159,16 @@ class Rule:
         """
         region = self.region(measurement.baselines)
         levels = self._control_levels(measurement.baselines)
+        known = {name: measurement.baselines[name] for name in self.present}
         if measurement.n < self.min_n:
             return Verdict(NOT_TESTABLE, f"only {measurement.n} items of at least {self.min_n}")
         where = _range_in_words(region)
         value = f"{measurement.value:.4g}"
         if not self._inside(measurement.value, region):
             return Verdict(DOES_NOT, f"{value} is not {where}")
+        blind = _named({k: v for k, v in known.items() if self._inside(v, region)})
+        if blind:
+            return Verdict(NOT_TESTABLE, f"{value} is {where}, but {blind}, known to differ, is too")
         if self.exact:
             ends = (measurement.value, measurement.value)
         elif measurement.interval is None:
@@ -165,21 +179,23 @@ class Rule:
             if not all(self._inside(end, region) for end in ends):
                 return Verdict(PARTLY, f"{value} is {where}, its interval {spread} is not")
             value = f"{value} {spread}"
-        reached = [
-            f"{name.replace('_', ' ')} ({level:.4g})"
-            for name, level in levels.items()
-            if self._inside(level, region) and not _beyond(ends, level, region)
-        ]
+        reached = _named(
+            {
+                name: level
+                for name, level in levels.items()
+                if self._inside(level, region) and not _beyond(ends, level, region)
+            }
+        )
         if reached:
             side = "" if self._closed else " and not clearly behind"
-            return Verdict(PARTLY, f"{value} is {where}, but {', '.join(reached)} is too{side}")
+            return Verdict(PARTLY, f"{value} is {where}, but {reached} is too{side}")
         return Verdict(REPLICATES, f"{value} is {where}")
 
     def _control_levels(self, baselines: Mapping[str, float]) -> dict[str, float]:
         names = list(self.controls)
         if RANDOM_MODEL in baselines and RANDOM_MODEL not in (*self.baselines, *names):
             names.append(RANDOM_MODEL)
-        for name in names:
+        for name in (*names, *self.present):
             if name not in baselines:
                 have = ", ".join(sorted(baselines)) or "none"
                 raise MissingBaselineError(f"the control {name!r} was not measured (have: {have})")
@@ -196,7 +212,9 @@ class Rule:
 
     def in_words(self) -> str:
         """The rule as a phrase, for tables."""
-        return self._place_in_words() + self._controls_in_words()
+        known = " and ".join(name.replace("_", " ") for name in self.present)
+        unlike = f", where {known} is not" if known else ""
+        return self._place_in_words() + unlike + self._controls_in_words()
 
     def _place_in_words(self) -> str:
         names = " and ".join(name.replace("_", " ") for name in self.baselines)
@@ -227,6 +245,10 @@ def _beyond(ends: tuple[float, float], level: float, region: tuple[float, float]
     if math.isinf(high) and math.isfinite(low):
         return ends[0] > level
     return math.isinf(low) and math.isfinite(high) and ends[1] < level
+
+
+def _named(levels: Mapping[str, float]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} ({level:.4g})" for name, level in levels.items())
 
 
 def _range_in_words(region: tuple[float, float]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 
 
@@ -236,6 +236,20 @@ class Treebank:
     def select(self, keep: Callable[[Sentence], bool]) -> Treebank:
         """The sentences for which ``keep`` is true."""
         return Treebank(self.name, tuple(s for s in self.sentences if keep(s)), self.seed)
+
+    def chained(self) -> Treebank:
+        """The same sentences in trees in which every word hangs on the one before it.
+
+        A structure that is known to be simple: whoever looks one word back finds all of it.
+        Punctuation keeps its relation, so that it is left out where it was; gold is dropped.
+        """
+        return Treebank(f"{self.name}, chained", tuple(map(_chain, self.sentences)), self.seed)
+
+
+def _chain(sentence: Sentence) -> Sentence:
+    named = ("punct" if relation == "punct" else "dep" for relation in sentence.deprels)
+    relations = ("root", *tuple(named)[1:])
+    return replace(sentence, heads=tuple(range(len(sentence))), deprels=relations, gold=None)
 
 
 def check_heads(heads: Sequence[int], where: str = "") -> None:

@@ -1,0 +1,205 @@
+"""Two builds are compared number by number, and chapters run again give the same numbers."""
+
+import json
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+from minibook import MiniBook
+
+from bertology_utils.ledger import load_claims
+from bertology_utils.reproduce.chapters import read_book
+from tools.compare_builds import TIMED_NAMES, Difference, compare, find_store, main
+from tools.run_again import INSTRUCTIONS, RunsFailed, choose_chapters, run_again
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Build:
+    """The folder of a build of one chapter, with what it glued, showed and recorded."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "results" / "chapters--one" / "model").mkdir(parents=True)
+        (folder / "executions.json").write_text("{}")
+        self.write()
+
+    def write(self, glued: str = "0.25", html: str = "<b>0.25</b>", code: str = "measure()"):
+        data = {"application/papermill.record/text/plain": glued}
+        cell = nbformat.v4.new_code_cell(code)
+        cell.outputs = [
+            nbformat.v4.new_output(
+                "display_data", data=data, metadata={"scrapbook": {"name": "one-share"}}
+            ),
+            nbformat.v4.new_output("execute_result", data={"text/html": html}),
+        ]
+        notebook = nbformat.v4.new_notebook(cells=[cell])
+        nbformat.write(notebook, self.folder / "chapters--one.ipynb")
+
+    def record(self, claim: str, value: float, word: str = "replicates", **details: float):
+        outcome = {"value": value, "interval": [value - 1, value + 1], "details": details}
+        record = {"claim": claim, "outcome": outcome, "verdict": {"word": word}}
+        path = self.folder / "results" / "chapters--one" / "model" / f"{claim}.json"
+        path.write_text(json.dumps(record))
+
+
+@pytest.fixture
+def builds(tmp_path: Path) -> tuple[Build, Build]:
+    first = Build(tmp_path / "first")
+    first.record("SYN-01", 0.5, depth=3.0)
+    shutil.copytree(first.folder, tmp_path / "second")
+    second = Build.__new__(Build)
+    second.folder = tmp_path / "second"
+    return first, second
+
+
+def folders(builds) -> tuple[Path, Path]:
+    return builds[0].folder, builds[1].folder
+
+
+def test_equal_builds_agree_in_every_number(builds, capsys):
+    found = compare(*folders(builds))
+    assert (found.chapters, found.numbers, found.outputs) == (["chapters/one"], 5, 1)
+    assert not found.differences and not found.outputs_changed and found.largest == 0
+    assert found.agrees(tolerance=0)
+    assert main([*map(str, folders(builds)), "--tolerance", "0"]) == 0
+    assert "5 numbers: 5 equal to the last bit" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("value", "relative", "agrees"),
+    ((0.5 + 1e-9, 2e-9, True), (0.5 + 1e-5, 2e-5, False), (-0.5, 2.0, False)),
+)
+def test_the_largest_relative_difference_decides(builds, value, relative, agrees, capsys):
+    builds[1].record("SYN-01", 0.5, depth=3.0)
+    path = builds[1].folder / "results" / "chapters--one" / "model" / "SYN-01.json"
+    record = json.loads(path.read_text())
+    record["outcome"]["value"] = value
+    path.write_text(json.dumps(record))
+    found = compare(*folders(builds))
+    (difference,) = found.differences
+    assert (difference.chapter, difference.place) == ("chapters/one", "SYN-01 value")
+    assert found.largest == pytest.approx(relative, rel=1e-4)
+    assert found.agrees() is agrees
+    assert main(list(map(str, folders(builds)))) == (0 if agrees else 1)
+    assert "SYN-01 value: 0.5 and" in capsys.readouterr().out
+
+
+def test_differences_of_numbers_that_are_nothing_are_small():
+    assert Difference("one", "x", 0.0, 3e-17).relative < 1e-13
+    assert Difference("one", "x", 1e-4, 2e-4).relative == pytest.approx(0.1)
+    assert Difference("one", "x", 2e6, 1e6).relative == 0.5
+
+
+def test_another_glued_number_another_word_and_a_missing_record_part_the_builds(builds):
+    builds[1].write(glued="0.26")
+    found = compare(*folders(builds))
+    assert [gap.place for gap in found.differences] == ["one-share"] and not found.agrees()
+
+    builds[1].write(glued="'none'")
+    (place,) = compare(*folders(builds)).one_sided
+    assert "one-share: 0.25 / none" in place
+
+    builds[1].write()
+    builds[1].record("SYN-01", 0.5, word="partly", depth=3.0)
+    found = compare(*folders(builds))
+    assert found.verdicts == {"SYN-01": ("replicates", "partly")} and not found.agrees()
+
+    shutil.rmtree(builds[1].folder / "results" / "chapters--one" / "model")
+    found = compare(*folders(builds))
+    assert len(found.one_sided) == 4 and not found.agrees()
+
+
+def test_figures_and_tables_are_compared_to_the_byte_but_fail_nothing(builds):
+    builds[1].write(html="<b>0.250</b>")
+    found = compare(*folders(builds))
+    assert found.outputs_changed == {"chapters/one": [1]} and found.agrees()
+
+
+def test_times_are_shown_apart_and_fail_nothing(builds):
+    for build, value in zip(builds, (1.0, 1.5), strict=True):
+        build.record("SIZE-02", value, word="replicates" if value == 1 else "partly")
+    found = compare(*folders(builds))
+    assert found.numbers == 5 and len(found.timed) == 3
+    assert found.timed_verdicts == {"SIZE-02": ("replicates", "partly")}
+    assert found.agrees()
+
+
+def test_rows_that_measure_time_say_so():
+    for claim in load_claims().values():
+        if claim.measure is not None:
+            of_time = claim.measure.name.startswith(("time of", "exponent of the time", "speed"))
+            assert not of_time or claim.measure.timed, claim.id
+    sources = "".join(path.read_text() for path in (ROOT / "chapters").glob("*.md"))
+    for name in TIMED_NAMES:
+        assert f'glue("{name}"' in sources, name
+
+
+def test_chapters_with_other_code_are_not_compared(builds):
+    builds[1].write(code="measure(differently)")
+    found = compare(*folders(builds))
+    assert (found.chapters, found.left_out) == ([], ["chapters/one"])
+    assert not found.agrees(), "nothing was compared"
+    (builds[1].folder / "chapters--one.ipynb").rename(builds[1].folder / "chapters--two.ipynb")
+    assert compare(*folders(builds)).left_out == ["chapters/one", "chapters/two"]
+
+
+def test_a_book_stands_for_its_newest_build_and_an_empty_folder_for_none(builds, tmp_path, capsys):
+    book = tmp_path / "book" / "_build" / "executed" / "abc"
+    shutil.copytree(builds[0].folder, book)
+    assert find_store(tmp_path / "book") == book
+    assert compare(tmp_path / "book", builds[1].folder).agrees()
+    assert main([str(tmp_path / "nowhere"), str(builds[1].folder)]) == 2
+    assert "holds no finished build" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ("", "[]", "{}", '{"outcome": {}, "verdict": {}}'))
+def test_a_damaged_record_is_named(builds, text, capsys):
+    (builds[1].folder / "results" / "chapters--one" / "model" / "SYN-01.json").write_text(text)
+    with pytest.raises(ValueError, match="SYN-01.json is no record"):
+        compare(*folders(builds))
+    assert main(list(map(str, folders(builds)))) == 2
+    assert "SYN-01.json" in capsys.readouterr().err
+
+
+GLUES = "from myst_nb import glue\nimport os\nglue('a-number', {}, display=False)"
+
+
+def test_chapters_run_again_agree_unless_they_hang_on_the_process(tmp_path, capsys):
+    mini = MiniBook(tmp_path / "book")
+    mini.write("one", GLUES.format("1 / 3"))
+    mini.write("two", GLUES.format("hash('a set has an order') % 1000"))
+    mini.write("last", "print()", front="bertology:\n  runs_after: all\n")
+    assert mini.run()[2] == {"one", "two", "last"}
+    (kept,) = mini.store().folder.glob("*one.ipynb")
+    before = kept.read_bytes()
+
+    found = run_again(mini.root, [], {"PYTHONHASHSEED": "0"}, jobs=2)
+    assert found.chapters == ["chapters/one", "chapters/two"] and found.agrees(tolerance=0)
+    found = run_again(mini.root, ["two"], {"PYTHONHASHSEED": "7"}, jobs=1)
+    assert [gap.place for gap in found.differences] == ["a-number"] and not found.agrees()
+    assert kept.read_bytes() == before
+
+    mini.write("one", "raise RuntimeError('no number')")
+    with pytest.raises(RunsFailed, match="no number"):
+        run_again(mini.root, ["one"], {}, jobs=1)
+
+
+def test_the_second_run_has_its_own_environment(tmp_path):
+    mini = MiniBook(tmp_path / "book")
+    mini.write("one", GLUES.format("int(os.environ['OMP_NUM_THREADS'])"))
+    found = run_again(mini.root, ["one"], {"OMP_NUM_THREADS": "3", **INSTRUCTIONS["avx2"]}, jobs=1)
+    (gap,) = found.differences
+    assert (gap.first, gap.second) == (1, 3)
+
+
+def test_chapters_are_named_by_number_or_name_and_reports_are_left_out():
+    book = read_book(ROOT)
+    for name in ("05", "05_probing_limits", "chapters/05_probing_limits", "05_probing_limits.md"):
+        (chapter,) = choose_chapters(book, [name]).chapters
+        assert chapter.docname == "chapters/05_probing_limits"
+    assert not any(chapter.runs_last for chapter in choose_chapters(book, []).chapters)
+    for unknown in ("99", "", "status"):
+        with pytest.raises(KeyError, match="there is no chapter"):
+            choose_chapters(book, [unknown])

@@ -348,6 +348,8 @@ def _check(claim: Claim, ledger: Ledger) -> None:
     unknown = set(claim.measure.baselines) - set(ledger.baselines)
     if unknown:
         raise ValueError(f"unknown baseline {', '.join(sorted(unknown))}")
-    unmeasured = set((*claim.rule.baselines, *claim.rule.controls, *claim.rule.present)) - set(claim.measure.baselines)
+    rule = claim.rule
+    named = {*rule.baselines, *rule.controls, *rule.present}
+    unmeasured = named - set(claim.measure.baselines)
     if unmeasured:
         raise ValueError(f"the rule names {', '.join(sorted(unmeasured))}, the measure does not")

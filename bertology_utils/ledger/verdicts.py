@@ -168,7 +168,8 @@ class Rule:
             return Verdict(DOES_NOT, f"{value} is not {where}")
         blind = _named({k: v for k, v in known.items() if self._inside(v, region)})
         if blind:
-            return Verdict(NOT_TESTABLE, f"{value} is {where}, but {blind}, known to differ, is too")
+            because = f"{value} is {where}, but {blind}, known to differ, is too"
+            return Verdict(NOT_TESTABLE, because)
         if self.exact:
             ends = (measurement.value, measurement.value)
         elif measurement.interval is None:

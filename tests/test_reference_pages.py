@@ -22,7 +22,7 @@ def symbols(text: str) -> set[str]:
 
 def test_every_symbol_of_the_chapters_is_in_the_notation():
     known = symbols(NOTATION) | set(re.findall(r"\$(f)\(x_j\)\$", NOTATION))
-    assert {"i", "j", "x", "h", "q", "k", "v", "a", r"\alpha", "z", "d", "n", "p"} <= known
+    assert {"i", "j", "x", "h", "q", "k", "v", r"\alpha", "z", "d", "n", "p"} <= known
     unknown = {}
     for chapter in read_book(ROOT).chapters:
         text = chapter.path.read_text(encoding="utf-8")
@@ -30,6 +30,17 @@ def test_every_symbol_of_the_chapters_is_in_the_notation():
         if new := symbols(prose) - known:
             unknown[chapter.docname] = new
     assert unknown == {}
+
+
+def test_attention_weights_are_written_in_one_way():
+    other = re.compile(r"(?<![A-Za-z\\])a_\{?ij\b")
+    assert other.search(r"$$a_{ij} = 1") and not other.search(r"$\alpha_{ij}$ alpha_ij")
+    pages = {page.name: page.read_text(encoding="utf-8") for page in ROOT.glob("chapters/*.md")}
+    catalogues = ROOT.glob("locale/*/LC_MESSAGES/**/*.po")
+    pages |= {str(page): page.read_text(encoding="utf-8") for page in catalogues}
+    package = ROOT.glob("bertology_utils/**/*.py")
+    pages |= {str(page): page.read_text(encoding="utf-8") for page in package}
+    assert [name for name, text in pages.items() if other.search(text)] == []
 
 
 def test_a_symbol_is_found_however_it_is_indexed():

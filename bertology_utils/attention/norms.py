@@ -1,7 +1,8 @@
 """Attention weighted by what it carries (Kobayashi et al. 2020, arXiv 2004.10102).
 
-A head adds sum_j a_ij f(x_j) to position i, with f(x) = (x W_V + b_V) W_O. A large weight a_ij on a
-vector f(x_j) of small norm moves nothing, so the norm |a_ij f(x_j)| is the better measure.
+A head adds sum_j alpha_ij f(x_j) to position i, with f(x) = (x W_V + b_V) W_O. A large weight
+alpha_ij on a vector f(x_j) of small norm moves nothing, so the norm |alpha_ij f(x_j)| is the better
+measure.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def value_norms(encoder: Encoder, cache: Cache) -> Tensor:
 
 
 def norm_attention(encoder: Encoder, cache: Cache) -> Tensor:
-    """|a_ij f(x_j)| [L, B, H, T, T], not normalised.
+    """|alpha_ij f(x_j)| [L, B, H, T, T], not normalised.
 
     Raises:
         UnknownSiteError: the cache lacks ``v`` or ``pattern``.

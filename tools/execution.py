@@ -39,6 +39,7 @@ from bertology_utils.reproduce.chapters import Book, Chapter
 from bertology_utils.reproduce.running import Running
 from bertology_utils.reproduce.surroundings import cell_environment
 from bertology_utils.reproduce.unasked import Unasked, claims_named
+from tools.schedule import estimated_costs, last_seconds, starting_order
 
 _STORES_KEPT = 3
 _USAGE = (
@@ -208,6 +209,7 @@ def run_book(
                 runs.append(found[1])
         if last and failures:
             break
+        due = _in_order(book, store, due, jobs)
         for result in _run_in_parallel(book, store, due, jobs, report):
             if isinstance(result, ChapterFailed):
                 failures.append(result)
@@ -217,6 +219,19 @@ def run_book(
                 runs.append(run)
         store.write_summary(runs)
     return executed, failures
+
+
+def _in_order(
+    book: Book, store: Store, due: Mapping[Chapter, str], jobs: int
+) -> dict[Chapter, str]:
+    """The chapters that are due, in the order in which they should be started."""
+    pages = {chapter.docname: chapter for chapter in due}
+    sizes = {
+        page: sum(len(cell.source) for cell in _code_cells(chapter.notebook(book)))
+        for page, chapter in pages.items()
+    }
+    costs = estimated_costs(sizes, last_seconds(sorted(store.parent.glob("*/executions.json"))))
+    return {pages[page]: due[pages[page]] for page in starting_order(costs, jobs)}
 
 
 def _copy_other_models(root: Path, target: Path) -> None:

@@ -17,6 +17,7 @@ import pytest
 from bertology_utils import ledger
 from bertology_utils.reproduce.chapters import environment_digest, read_book
 from bertology_utils.reproduce.run import reproduce
+from tools import build_record
 
 ROOT = Path(__file__).resolve().parent.parent
 HTML = ROOT / "_build" / "html"
@@ -128,6 +129,17 @@ def test_every_page_of_the_contents_was_made(book):
 def store() -> Path:
     """The folder of this version's runs."""
     return ROOT / "_build" / "executed" / environment_digest(ROOT)[:16]
+
+
+def test_the_record_beside_the_pages_is_of_this_build(book):
+    runs = json.loads((store() / "executions.json").read_text(encoding="utf-8"))
+    for folder in (HTML, HTML / "zh"):
+        record = json.loads((folder / build_record.FILE).read_text(encoding="utf-8"))
+        assert record == build_record.build_record(book, runs) | {"commit": record["commit"]}
+        text = (folder / "chapters" / "status.html").read_text(encoding="utf-8")
+        for digest in (record["package"]["sha256"], record["sources"]["sha256"]):
+            assert digest[:16] in text
+        assert record["model"]["files"] and record["packages"]["numpy"][0].isdigit()
 
 
 def test_every_claim_of_a_chapter_that_can_run_was_recorded(book):

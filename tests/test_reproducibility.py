@@ -1,7 +1,12 @@
-"""Two builds are compared number by number, and chapters run again give the same numbers."""
+"""Builds say what they were made from, are compared number by number, and can be repeated."""
 
+import hashlib
+import importlib.metadata
 import json
+import os
+import platform
 import shutil
+import subprocess
 from pathlib import Path
 
 import nbformat
@@ -10,6 +15,7 @@ from minibook import MiniBook
 
 from bertology_utils.ledger import load_claims
 from bertology_utils.reproduce.chapters import read_book
+from tools import build_record
 from tools.compare_builds import TIMED_NAMES, Difference, compare, find_store, main
 from tools.run_again import INSTRUCTIONS, RunsFailed, choose_chapters, run_again
 
@@ -203,3 +209,101 @@ def test_chapters_are_named_by_number_or_name_and_reports_are_left_out():
     for unknown in ("99", "", "status"):
         with pytest.raises(KeyError, match="there is no chapter"):
             choose_chapters(book, [unknown])
+
+
+# What a build was made from
+
+
+def test_the_record_names_commit_model_package_sources_versions_and_runs(tmp_path, monkeypatch):
+    mini = MiniBook(tmp_path / "book")
+    (mini.root / "requirements.txt").write_text("numpy==2.4.6\n# words\nno-such-package==1.0\n")
+    model = tmp_path / "model"
+    model.mkdir()
+    for name in ("config.json", "model.safetensors"):
+        (model / name).write_text(name)
+    monkeypatch.setenv("BERTOLOGY_MODEL", str(model))
+    mini.write("one", "import sys\nprint(1)")
+    mini.run()
+    book = read_book(mini.root)
+    runs = json.loads(mini.store().summary.read_text())
+    found = build_record.build_record(book, runs)
+    assert found["commit"] is None and found["python"] == platform.python_version()
+    digest = hashlib.sha256(b"model.safetensors").hexdigest()
+    assert found["model"]["name"] == "model"
+    assert found["model"]["files"]["model.safetensors"] == digest
+    assert found["packages"] == {
+        "no-such-package": "not installed",
+        "numpy": importlib.metadata.version("numpy"),
+    }
+    assert found["package"]["files"] == 1
+    assert {"intro.md", "chapters/one.md", "_config.yml"} <= set(found["sources"]["files"])
+    assert found["chapters"]["chapters/one"]["run_id"] == runs["chapters/one"]["run_id"]
+    assert str(tmp_path) not in json.dumps(found)
+    assert build_record.build_record(book, runs) == found
+
+    mini.write("one", "import sys\nprint(1)", text="Other words.")
+    changed = build_record.build_record(book, runs)
+    assert changed["sources"]["sha256"] != found["sources"]["sha256"]
+    assert changed["package"] == found["package"]
+    (mini.root / "bertology_utils" / "new.py").write_text("")
+    changed = build_record.build_record(book, runs)
+    assert changed["package"]["sha256"] != found["package"]["sha256"]
+
+
+def test_the_embedded_model_is_recorded_with_its_weights(monkeypatch):
+    monkeypatch.delenv("BERTOLOGY_MODEL", raising=False)
+    files = build_record.model_files(ROOT)
+    weights = ROOT / "bertology_utils" / "models" / "bertology-mini-uncased" / "model.safetensors"
+    assert files["model.safetensors"] == hashlib.sha256(weights.read_bytes()).hexdigest()
+    for unknown in ("no/such-model", "no name of the hub's:", "a/b/c"):
+        monkeypatch.setenv("BERTOLOGY_MODEL", unknown)
+        assert build_record.model_files(ROOT) == {}
+
+
+def test_the_commit_is_recorded_and_whether_files_differ_from_it(tmp_path):
+    def git(*arguments: str) -> str:
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        command = ["git", "-C", str(tmp_path), *who, *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    assert build_record.commit(tmp_path) is None
+    git("init", "--quiet")
+    assert build_record.commit(tmp_path) is None, "nothing is committed"
+    (tmp_path / "file").write_text("1")
+    (tmp_path / "inside").mkdir()
+    git("add", "file")
+    git("commit", "--quiet", "--message", "One")
+    head = git("rev-parse", "HEAD")
+    assert build_record.commit(tmp_path) == {"sha1": head, "changed": False}
+    assert build_record.commit(tmp_path / "inside") is None, "not the top of the checkout"
+    (tmp_path / "file").write_text("2")
+    assert build_record.commit(tmp_path) == {"sha1": head, "changed": True}
+
+
+def test_a_record_is_written_only_when_it_changes(tmp_path):
+    path = tmp_path / "build.json"
+    build_record.write(path, {"a": 1})
+    os.utime(path, ns=(0, 0))
+    build_record.write(path, {"a": 1})
+    assert path.stat().st_mtime_ns == 0
+    build_record.write(path, {"a": 2})
+    assert path.stat().st_mtime_ns > 0 and json.loads(path.read_text()) == {"a": 2}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_both_editions_show_the_record_and_follow_it(tmp_path):
+    mini = MiniBook(tmp_path / "book")
+    mini.write("one", "print(1)", text="```{build-record}\n```")
+    for text in ("first", "second"):
+        (mini.root / "references.bib").write_text(f"% {text}\n")
+        status, output = mini.build()
+        assert status == 0, output
+        pages = mini.root / "_build" / "html"
+        for folder, label in (("", "Sources of the pages"), ("zh", "页面的源文件")):
+            record = json.loads((pages / folder / "build.json").read_text())
+            page = (pages / folder / "chapters" / "one.html").read_text()
+            assert label in page and record["sources"]["sha256"][:16] in page
+            assert record["sources"]["files"]["references.bib"] == build_record.sha256(
+                mini.root / "references.bib"
+            )
+            assert 'href="../build.json"' in page

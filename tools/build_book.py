@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import sys
@@ -13,6 +14,7 @@ from filelock import FileLock, Timeout
 
 from bertology_utils.reproduce.chapters import environment_digest, read_book
 from bertology_utils.reproduce.surroundings import default_jobs
+from tools import build_record
 from tools.execution import Store, run_book
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,6 +50,8 @@ def _build(root: Path, jobs: int) -> int:
     if failures:
         print(f"\n{len(failures)} chapter(s) failed; no pages were made.", file=sys.stderr)
         return 1
+    runs = json.loads(store.summary.read_text(encoding="utf-8"))
+    build_record.write(store.folder / build_record.FILE, build_record.build_record(book, runs))
     store.fill_jupyter_cache(book, executed)
     store.remove_old_stores()
     say("Making the pages ...")

@@ -13,6 +13,7 @@ import nbformat
 
 from bertology_utils.reproduce.chapters import Book, Chapter, environment_digest, read_book
 from tools.repository import Repository, read_repository
+from tools.run_cost import measured_cost
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -43,7 +44,8 @@ _INSTALL = """if missing:
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", package], check=True)
     importlib.invalidate_caches()"""
 # What only the built page can show: its own outputs, its index, its page list.
-_PAGE_ONLY = {"bibliography", "glue:figure", "contents", "index", "run-cost", "tableofcontents"}
+_PAGE_ONLY = {"bibliography", "glue:figure", "contents", "index", "run-cost", "build-record",
+              "tableofcontents"}  # fmt: skip
 
 
 def plain_markdown(text: str) -> str:
@@ -99,22 +101,6 @@ def _role_text(match: re.Match) -> str:
         # The name of a value that a cell of this notebook computes; its format is for the page.
         return f"`{text.partition(':')[0]}`"
     return f"`{text}`"
-
-
-def measured_cost(cost: dict | None) -> str:
-    """Say in one sentence what running a chapter cost at the last build.
-
-    Args:
-        cost: the chapter's entry in the build's ``executions.json``, or None without one.
-    """
-    if cost is None:
-        return "Time and memory were not measured in this build."
-    seconds = cost["cpu_seconds"]
-    time = f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.1f} minutes"
-    return (
-        f"Measured at the last build: {time} of one core's time "
-        f"and {cost['peak_memory_mb'] / 1000:.1f} GB of memory at most."
-    )
 
 
 def first_cells(

@@ -117,7 +117,7 @@ def environment_digest(root: Path, environ: Mapping[str, str] = os.environ) -> s
     further is noticed.
     """
     digest = hashlib.sha256(f"{EXECUTION_FORMAT} {sys.version_info[:2]}".encode())
-    for path in _package_files(root / "bertology_utils"):
+    for path in package_files(root):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0")
         with path.open("rb") as handle:
             digest.update(hashlib.file_digest(handle, "sha256").digest())
@@ -133,7 +133,9 @@ def environment_digest(root: Path, environ: Mapping[str, str] = os.environ) -> s
     return digest.hexdigest()
 
 
-def _package_files(package: Path) -> Iterator[Path]:
+def package_files(root: Path) -> Iterator[Path]:
+    """The files of ``bertology_utils`` in a book's folder, without caches, in order."""
+    package = root / "bertology_utils"
     for path in sorted(package.rglob("*")):
         if path.is_file() and not _SKIPPED_FOLDERS.intersection(path.parts):
             yield path

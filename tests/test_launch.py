@@ -15,9 +15,10 @@ from minibook import MiniBook, printed
 from nbclient import NotebookClient
 
 from bertology_utils.reproduce.chapters import read_book
-from tools.export_notebooks import first_cells, make_notebook, measured_cost
+from tools.export_notebooks import first_cells, make_notebook
 from tools.publish_notebooks import PublishError, commit_folder, publish
 from tools.repository import Repository, read_repository
+from tools.run_cost import measured_cost
 
 ROOT = Path(__file__).resolve().parent.parent
 ADDRESS = "https://github.com/someone/a-book"
@@ -113,10 +114,35 @@ def test_where_the_package_is_missing_the_first_cell_says_or_installs(monkeypatc
 def test_the_first_cell_of_a_notebook_says_what_it_costs():
     cost = {"cpu_seconds": 120.0, "peak_memory_mb": 1500.0}
     sentence = "Measured at the last build: 2.0 minutes of one core's time and 1.5 GB of memory"
-    assert sentence in measured_cost(cost)
+    assert measured_cost(cost).startswith(sentence)
     assert sentence in first_cells(None, cost)[0].source
     assert ADDRESS in first_cells(GITHUB, cost)[0].source
     assert "not measured" in first_cells(None, None)[0].source
+
+
+@pytest.mark.parametrize(
+    ("seconds", "language", "words"),
+    [
+        (42.4, "en", "42 seconds"),
+        (42.4, "zh_CN", "42 秒"),
+        (89.9, "fr", "90 seconds"),
+        (90.0, "en", "1.5 minutes"),
+        (600.0, "zh_CN", "10.0 分钟"),
+    ],
+)
+def test_page_and_notebook_say_what_it_costs_in_one_sentence(seconds, language, words):
+    cost = {"cpu_seconds": seconds, "peak_memory_mb": 1234.0}
+    said = measured_cost(cost, language)
+    assert words in said and "1.2 GB" in said and said[-1] in ".。"
+    assert measured_cost(None, language)[-1] in ".。"
+
+
+def test_nobody_else_words_what_a_run_costs():
+    """Page, notebook and table take their words from one module."""
+    for path in ROOT.glob("tools/*.py"):
+        if path.name != "run_cost.py":
+            text = path.read_text(encoding="utf-8")
+            assert "Measured at the last build" not in text and "上次构建时实测" not in text, path
 
 
 def test_every_chapter_becomes_a_valid_notebook_without_traces_of_the_pages():

@@ -21,6 +21,8 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
+from tools import run_cost
+
 LOGGER = logging.getLogger(__name__)
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -42,29 +44,9 @@ class RunCost(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         cost = _executions(self.env).get(self.env.docname)
-        chinese = self.env.config.language == "zh_CN"
-        if cost is None:
-            sentence = (
-                "此次构建没有测量用时和内存。"
-                if chinese
-                else "Time and memory were not measured in this build."
-            )
-        else:
-            time, memory = cost["cpu_seconds"], f"{cost['peak_memory_mb'] / 1000:.1f} GB"
-            sentence = (
-                f"上次构建时实测：单核用时 {_duration(time, '秒', '分钟')}，内存峰值 {memory}。"
-                if chinese
-                else f"Measured at the last build: {_duration(time, 'seconds', 'minutes')} of one "
-                f"core's time and {memory} of memory at most."
-            )
+        sentence = run_cost.measured_cost(cost, self.env.config.language)
         # Made anew at every build, and in the page's language: nothing for translators.
         return [nodes.paragraph(sentence, sentence, classes=["run-cost"], translatable=False)]
-
-
-def _duration(seconds: float, in_seconds: str, in_minutes: str) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} {in_seconds}"
-    return f"{seconds / 60:.1f} {in_minutes}"
 
 
 def _executions(env: BuildEnvironment) -> dict[str, dict]:
@@ -190,9 +172,10 @@ def write_entrance(app: Sphinx, exception: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the extension."""
     switch_off_live_cells(app)
-    # A change of this file makes every page anew.
-    this_file = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-    app.add_config_value("bertology_pages", this_file, "env", [str])
+    # A change of these files makes every page anew.
+    files = (Path(file).read_bytes() for file in (__file__, run_cost.__file__))
+    digest = hashlib.sha256(b"".join(files)).hexdigest()
+    app.add_config_value("bertology_pages", digest, "env", [str])
     app.add_directive("run-cost", RunCost)
     app.connect("env-get-outdated", reread_pages_run_again)
     app.connect("doctree-resolved", name_what_was_not_tested)

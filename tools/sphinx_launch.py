@@ -19,6 +19,7 @@ from sphinx.errors import ConfigError
 from sphinx.util.docutils import SphinxDirective
 
 from bertology_utils.reproduce.chapters import Chapter, read_book
+from tools import run_cost
 from tools.export_notebooks import file_name, last_costs, make_notebook, write_notebook
 from tools.repository import Repository, read_repository
 
@@ -27,7 +28,6 @@ _WORDS = {
     "en": {
         "download": "Download it as a notebook.",
         "heads": ("Notebook", "One core's time", "Memory", "Run it elsewhere"),
-        "minutes": "{:.1f} minutes",
         "unknown": "not measured",
         "launch": "Run this chapter elsewhere",
         "launch-on": "Run this chapter on {}",
@@ -35,7 +35,6 @@ _WORDS = {
     "zh_CN": {
         "download": "下载本章的笔记本（.ipynb）。",
         "heads": ("笔记本", "单核用时", "内存", "在别处运行"),
-        "minutes": "{:.1f} 分钟",
         "unknown": "未测量",
         "launch": "在别处运行本章",
         "launch-on": "在 {} 上运行本章",
@@ -72,10 +71,7 @@ class LaunchLinks(SphinxDirective):
                 continue
             cost = costs.get(chapter.docname)
             time, memory = (
-                (
-                    words["minutes"].format(cost["cpu_seconds"] / 60),
-                    f"{cost['peak_memory_mb'] / 1000:.1f} GB",
-                )
+                (run_cost.minutes(cost, self.config.language), run_cost.memory(cost))
                 if cost
                 else (words["unknown"], words["unknown"])
             )

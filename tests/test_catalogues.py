@@ -14,6 +14,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = read_book(ROOT).pages
 LANGUAGE = "zh_CN"
 HAN = re.compile(r"[\u4e00-\u9fff]")
+#: a text for books with an address of their repository, or for those without
+BY_ADDRESS = re.compile(r"^```\{(with(?:out)?-address)\}\n(.*?)^```$", re.M | re.S)
 #: What a translation must take over: roles with their targets, formulas, code, targets of links.
 MARKS = re.compile(r"\{([a-z:]+)\}`([^`]+)`|(\$[^$]+\$)|(?<!\})`([^`]+)`|\]\(([^)]+)\)")
 
@@ -61,6 +63,22 @@ def test_a_catalogue_has_the_texts_of_its_page(templates, docname):
     assert merged(templates[docname], known, LANGUAGE) == path.read_text(encoding="utf-8"), (
         "the catalogue is out of date; run: make gettext"
     )
+
+
+def test_what_a_book_says_with_and_without_an_address_is_translated(templates):
+    """The catalogue is the same for both, wherever it was made; `make gettext` knows both."""
+    kinds = set()
+    for docname in PAGES:
+        source = (ROOT / f"{docname}.md").read_text(encoding="utf-8")
+        for kind, content in BY_ADDRESS.findall(source):
+            kinds.add(kind)
+            catalogue = load(path_of(ROOT, LANGUAGE, docname), LANGUAGE)
+            for text in re.split(r"\n\n|^\* ", content, flags=re.M):
+                message = " ".join(text.split())
+                if message:
+                    assert message in {m.id for m in templates[docname]}, message
+                    assert HAN.search(catalogue.get(message).string), message
+    assert kinds == {"with-address", "without-address"}
 
 
 def test_there_is_no_catalogue_without_a_page():

@@ -108,13 +108,17 @@ def _table(heads: Sequence[str], rows: list[list[list[nodes.Node]]]) -> nodes.ta
 
 
 class WithAddress(SphinxDirective):
-    """Keep the content only where the repository has an address."""
+    """Keep the content only where the repository has an address.
+
+    Catalogues for translators hold what either kind of book says.
+    """
 
     has_content = True
     wanted = True
 
     def run(self) -> list[nodes.Node]:
-        if (self.config.bertology_repository is not None) != self.wanted:
+        for_translators = self.env.app.builder.name == "gettext"
+        if not for_translators and self.wanted != (self.config.bertology_repository is not None):
             return []
         return self.parse_content_to_nodes(allow_section_headings=False)
 

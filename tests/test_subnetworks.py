@@ -58,6 +58,34 @@ def test_only_one_head_equals_silencing_the_others(tuned, trial):
     assert np.allclose(found.loss[1, 1], direct(tuned, off), atol=1e-5)
 
 
+@pytest.mark.parametrize("ask", ["classified", "masked"])
+def test_passes_by_parts_equal_those_by_hooks(tuned, ask):
+    encoder = tuned.encoder
+    if ask == "classified":
+        trial = sub.classified(tuned, TEXTS, LABELS)
+    else:
+        trial = sub.masked_words(encoder, TEXTS, rate=0.3)
+    means = mean_heads(encoder, TEXTS)
+    sets = [[(0, 1)], [(0, 0), (1, 1)], [(encoder.n_layers - 1, 0)]]
+
+    def everything():
+        found = [sub.without_each(trial), sub.with_only_each(trial)]
+        singles = [part for one in found for part in (one.loss, one.right)]
+        return singles + [values for chosen in sets for own in (None, means)
+                          for values in sub.without_set(trial, chosen, means=own)]  # fmt: skip
+
+    by_parts = everything()
+    # A hook that does nothing is enough: the model may be more than its layers.
+    handle = encoder.layers[0].ffn_in.register_forward_hook(lambda *_: None)
+    try:
+        by_hooks = everything()
+    finally:
+        handle.remove()
+    for one, other in zip(by_parts, by_hooks, strict=True):
+        assert np.allclose(one, other, atol=1e-5)
+    assert not np.allclose(by_parts[0], by_parts[2])
+
+
 def test_a_trial_can_be_cut(trial):
     loss, _ = trial.whole()
     part = trial.select([2, 0])

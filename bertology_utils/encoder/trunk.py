@@ -151,7 +151,12 @@ class Trunk:
         Keys and values are needed of all pieces, the rest of the layer at one.
         """
         own = hidden[torch.arange(len(hidden), device=hidden.device), places]
-        return self.finish_few(layer, self._attend(layer, own[:, None], hidden, mask)[0][:, 0], own)
+        return self.finish_few(layer, self.attend_at(layer, hidden, mask, places), own)
+
+    def attend_at(self, layer: int, hidden: Tensor, mask: Tensor | None, places: Tensor) -> Tensor:
+        """z [B, H * K] at one piece ``places`` [B] of every text, of the input [B, T, D]."""
+        own = hidden[torch.arange(len(hidden), device=hidden.device), places]
+        return self._attend(layer, own[:, None], hidden, mask)[0][:, 0]
 
     def finish_few(self, layer: int, z: Tensor, hidden: Tensor) -> Tensor:
         """As :meth:`finish` for few rows, z [B, H * K] and hidden [B, D], with the bits of many."""

@@ -10,12 +10,11 @@ import torch
 from torch import Tensor
 
 from ..encoder import evaluating
-from ..interventions import Edit, ablate_heads, editing, scale_heads
+from ..interventions import Edit, editing, scale_heads
+from ..interventions.heads import check_mode
 from ..resampling import Estimate, percentile_interval, rank_correlation, resampled_means
+from .passes import run_without
 from .trials import Trial
-
-#: rows of a forward pass at most
-_ROWS = 384
 
 #: a head: (layer, number in the layer)
 Head = tuple[int, int]
@@ -51,35 +50,24 @@ class HeadEffects:
 
 def without_each(trial: Trial) -> HeadEffects:
     """Every head silenced by itself (Michel et al. 2019, arXiv 1905.10650)."""
-    return _each(trial, lambda gates, layer, head: gates[:, layer, head].fill_(0))
+    return _each(trial, torch.eye(trial.encoder.n_heads, dtype=torch.bool))
 
 
 def with_only_each(trial: Trial) -> HeadEffects:
     """In one layer all heads but one are silenced, for every head of every layer."""
-
-    def keep(gates: Tensor, layer: int, head: int) -> None:
-        gates[:, layer] = 0
-        gates[:, layer, head] = 1
-
-    return _each(trial, keep)
+    return _each(trial, ~torch.eye(trial.encoder.n_heads, dtype=torch.bool))
 
 
-def _each(trial: Trial, change) -> HeadEffects:
-    encoder, n = trial.encoder, len(trial)
+def _each(trial: Trial, patterns: Tensor) -> HeadEffects:
+    """Each row of ``patterns`` [H, H], True for heads that are off, in every layer by turns."""
+    encoder = trial.encoder
     whole = trial.whole()
-    shape = (encoder.n_layers, encoder.n_heads, n)
+    shape = (encoder.n_layers, encoder.n_heads, len(trial))
     loss, right = np.empty(shape), np.empty(shape)
-    size = max(1, _ROWS // n)
     for layer in range(encoder.n_layers):
-        for part in torch.arange(encoder.n_heads).split(size):
-            gates = torch.ones(len(part) * n, encoder.n_layers, encoder.n_heads)
-            for place, head in enumerate(part.tolist()):
-                change(gates[place * n : (place + 1) * n], layer, head)
-            gates = gates.to(encoder.device)
-            with evaluating(encoder), scale_heads(encoder, gates):
-                own_loss, own_right = trial.run(layer, len(part))
-            loss[layer, part] = own_loss.double().cpu().numpy()
-            right[layer, part] = own_right.double().cpu().numpy()
+        off = torch.zeros(len(patterns), *shape[:2], dtype=torch.bool)
+        off[:, layer] = patterns
+        loss[layer], right[layer] = run_without(trial, off)
     return HeadEffects(loss, right, *whole, encoder.name, trial.name)
 
 
@@ -101,11 +89,13 @@ def without_set(
     """
     if not heads:
         raise ValueError("no heads to take away")
-    off = grouped(heads)
-    mode = "zero" if means is None else "mean"
-    with evaluating(trial.encoder), ablate_heads(trial.encoder, off, mode, means=means):
-        loss, right = trial.run(min(off))
-    return loss[0].double().cpu().numpy(), right[0].double().cpu().numpy()
+    encoder = trial.encoder
+    fill = check_mode(encoder, "zero" if means is None else "mean", means)
+    off = torch.zeros(1, encoder.n_layers, max(encoder.heads_per_layer), dtype=torch.bool)
+    for layer, gone in encoder.check_heads(grouped(heads)).items():
+        off[0, layer, list(gone)] = True
+    loss, right = run_without(trial, off, fill=fill)
+    return loss[0], right[0]
 
 
 def random_sets(encoder, size: int, n: int, seed: int = 0) -> list[list[Head]]:

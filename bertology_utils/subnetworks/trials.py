@@ -28,6 +28,7 @@ class Trial:
         hidden: L + 1 tensors [N, T, D] of the whole model.
         mask: [N, T] 1 at pieces, 0 at padding.
         score: see :data:`Score`.
+        reads: pieces that ``score`` looks at, ``"first"`` or ``"all"``.
     """
 
     encoder: Encoder
@@ -35,6 +36,7 @@ class Trial:
     hidden: tuple[Tensor, ...] = field(repr=False)
     mask: Tensor = field(repr=False)
     score: Score = field(repr=False)
+    reads: str = "all"
 
     def __len__(self) -> int:
         return len(self.mask)
@@ -56,6 +58,7 @@ class Trial:
             tuple(h[where, :width] for h in self.hidden),
             self.mask[where, :width],
             lambda last, index: score(last, where[index]),
+            self.reads,
         )
 
     def run(self, layer: int = 0, copies: int = 1) -> tuple[Tensor, Tensor]:
@@ -94,7 +97,7 @@ def classified(
         loss = torch.nn.functional.cross_entropy(logits, wanted, reduction="none")
         return loss, (logits.argmax(-1) == wanted).float()
 
-    return _trial(tuned.encoder, name, make_batch(tuned.encoder, list(texts)), score)
+    return _trial(tuned.encoder, name, make_batch(tuned.encoder, list(texts)), score, "first")
 
 
 def masked_words(
@@ -132,8 +135,10 @@ def masked_words(
     return _trial(encoder, "masked words", batch.with_ids(ids), score)
 
 
-def _trial(encoder: Encoder, name: str, batch: Batch, score: Score) -> Trial:
+def _trial(
+    encoder: Encoder, name: str, batch: Batch, score: Score, reads: str = "all"
+) -> Trial:
     with evaluating(encoder), capture(encoder, ["hidden_states"]) as cache:
         encoder.encode(batch)
     hidden = tuple(state.detach() for state in cache.layers["hidden_states"])
-    return Trial(encoder, name, hidden, batch.attention_mask, score)
+    return Trial(encoder, name, hidden, batch.attention_mask, score, reads)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from bertology_utils.activations import run_with_cache
-from bertology_utils.encoder import Trunk, evaluating, is_plain, pieces_at_once
+from bertology_utils.encoder import Trunk, evaluating, first_states, is_plain, pieces_at_once
 from bertology_utils.interventions import ablate_heads, prune_heads
 from bertology_utils.words import TextPair, make_batch
 
@@ -50,6 +50,16 @@ def test_one_place_a_text_is_that_place_of_all(any_encoder, texts):
         found = trunk.encode_at(batch, places)
     wanted = expected[torch.arange(4), places]
     assert torch.allclose(found, wanted, atol=1e-5)
+
+
+def test_first_states_are_those_of_the_model_with_hooks_and_without(any_encoder, texts):
+    batch, expected, _ = both(any_encoder, texts)
+    with evaluating(any_encoder):
+        assert torch.allclose(first_states(any_encoder, batch), expected[:, 0], atol=1e-5)
+        with ablate_heads(any_encoder, {0: [0]}):
+            found, silenced = first_states(any_encoder, batch), any_encoder.encode(batch)
+    assert torch.equal(found, silenced[:, 0]) and not torch.allclose(found, expected[:, 0])
+    assert first_states(any_encoder, batch).requires_grad
 
 
 def test_a_pruned_model_is_still_plain(tiny_bert, texts):

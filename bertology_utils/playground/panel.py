@@ -15,6 +15,7 @@ import numpy as np
 
 from ..encoder import Encoder
 from ..page import Display, bar_table, heat_table, inner_html, stack
+from ..page.panel_texts import ENGLISH, in_language, say
 from .exporting import Exported, SmallModel
 
 #: longest text of the page, in pieces
@@ -127,15 +128,18 @@ def panel(
         script=script,
         text=escape(shown.text),
         examples="".join(
-            f'<option value="{escape(one)}">{escape(one)}</option>' for one in (shown.text, *texts)
+            f'<option value="{escape(one)}" lang="en">{escape(one)}</option>'
+            for one in (shown.text, *texts)
         ),
-        tokens=" ".join(f'<span class="pg-token">{escape(one)}</span>' for one in shown.tokens),
+        tokens=" ".join(
+            f'<span class="pg-token" lang="en">{escape(one)}</span>' for one in shown.tokens
+        ),
         layers=_options(exported.n_layers, layer),
         heads=_options(exported.n_heads, head),
         n_layers=exported.n_layers,
         **_tables(encoder, shown, layer, head),
     )
-    return Display(html, f"the playground, showing {shown.text!r}")
+    return Display(in_language(html, ENGLISH), f"the playground, showing {shown.text!r}")
 
 
 def _tables(encoder: Encoder, shown: Example, layer: int, head: int) -> Mapping[str, str]:
@@ -147,26 +151,29 @@ def _tables(encoder: Encoder, shown: Example, layer: int, head: int) -> Mapping[
         return bar_table(values, columns, caption=caption, number_format=form)
 
     alike, read = shown.near[shown.chosen]
-    word, likely = shown.tokens[shown.chosen], ("Piece", "Probability")
+    word, likely = shown.tokens[shown.chosen], (say("piece"), say("probability"))
     return {
         "fills": inner_html(
-            stack(*(bars(best, likely, "For [MASK]") for _, best in shown.fills))
+            stack(*(bars(best, likely, say("for-mask")) for _, best in shown.fills))
         ),
         "attention": inner_html(
             heat_table(
                 shown.attentions[layer, head].tolist(),
                 rows=shown.tokens,
                 columns=shown.tokens,
-                corner="from \\ to",
-                caption=f"Layer {layer + 1}, head {head + 1}: each row's attention",
+                corner=say("from-to"),
+                caption=say("head-attention", layer=layer + 1, head=head + 1),
             )
         ),
         "near": inner_html(
             stack(
                 bars(
-                    alike, ("Piece", "Cosine"), f"Nearest to “{word}” in the table of pieces", ".2f"
+                    alike,
+                    (say("piece"), say("cosine")),
+                    say("nearest-to", token=word),
+                    ".2f",
                 ),
-                bars(read[-1], likely, f"Read from “{word}” after layer {len(read) - 1}"),
+                bars(read[-1], likely, say("read-from", token=word, layer=len(read) - 1)),
             )
         ),
     }
@@ -193,60 +200,63 @@ def _short(best: Best) -> list[list[float]]:
     return [[piece, round(value, 4)] for piece, value in best]
 
 
-# What only scripts can work is hidden until they are there: in a notebook they are not.
+# What only scripts can work is hidden until they are there: in a notebook they are not. Texts are
+# filled in by their names, see panel_texts.json.
 _SKELETON = """
-<div class="pg" id="pg-root">
+<div class="pg" id="pg-root" lang="">
 <script type="application/json">{script}</script>
-<noscript><p class="pg-note">Running the model needs JavaScript, which is switched off. Below is
-an example that was computed when the book was built.</p></noscript>
+<noscript><p class="pg-note" data-pg-say="no-scripts"></p></noscript>
 <div class="pg-row pg-loading pg-scripted" hidden>
-<button type="button" class="pg-main" data-pg="load">Load the model</button>
-<progress data-pg="progress" aria-label="Loading the model" hidden></progress>
+<button type="button" class="pg-main" data-pg="load" data-pg-say="load"></button>
+<progress data-pg="progress" data-pg-label="loading-bar" aria-label="" hidden></progress>
 <p class="pg-note" role="status" data-pg="status"></p>
 </div>
 <div class="pg-part">
-<label for="pg-text">Your sentence</label>
-<textarea id="pg-text" data-pg="text" rows="2" maxlength="4000" spellcheck="false"
+<label for="pg-text" data-pg-say="your-sentence"></label>
+<textarea id="pg-text" data-pg="text" rows="2" maxlength="4000" spellcheck="false" lang="en"
  autocomplete="off" aria-describedby="pg-problem">{text}</textarea>
 <p class="pg-problem" id="pg-problem" role="alert" data-pg="problem" hidden></p>
 <div class="pg-row pg-scripted" hidden>
-<button type="button" data-pg="mask">Insert [MASK]</button>
-<button type="button" data-pg="hide">Hide the chosen token</button>
-<label for="pg-examples" class="pg-hidden">Take an example</label>
+<button type="button" data-pg="mask" data-pg-say="insert-mask"></button>
+<button type="button" data-pg="hide" data-pg-say="hide-token"></button>
+<label for="pg-examples" class="pg-hidden" data-pg-say="take-example"></label>
 <select id="pg-examples" data-pg="examples">
-<option value="">Take an example …</option>{examples}</select>
+<option value="" data-pg-say="take-example-option"></option>{examples}</select>
 </div>
 </div>
 <div class="pg-part">
-<h3>Tokens</h3>
-<div class="pg-tokens" role="radiogroup" aria-label="Choose a token" data-pg="tokens">{tokens}</div>
+<h3 data-pg-say="tokens"></h3>
+<div class="pg-tokens" role="radiogroup" data-pg-label="choose-token" aria-label=""
+ data-pg="tokens">{tokens}</div>
 <p class="pg-note" data-pg="counted"></p>
 </div>
 <div class="pg-part">
-<h3>Fill the mask</h3>
-<div class="pg-lists" data-pg="fills">{fills}</div>
+<h3 data-pg-say="fill"></h3>
+<div class="pg-lists" data-pg="fills" lang="en">{fills}</div>
 </div>
 <div class="pg-part">
-<h3>Attention</h3>
+<h3 data-pg-say="attention"></h3>
 <div class="pg-row pg-scripted" hidden>
-<label for="pg-layer">Layer</label><select id="pg-layer" data-pg="layer">{layers}</select>
-<label for="pg-head">Head</label><select id="pg-head" data-pg="head">{heads}</select>
+<label for="pg-layer" data-pg-say="layer"></label>
+<select id="pg-layer" data-pg="layer">{layers}</select>
+<label for="pg-head" data-pg-say="head"></label>
+<select id="pg-head" data-pg="head">{heads}</select>
 </div>
 <p class="pg-note" aria-live="polite" data-pg="said"></p>
-<div class="pg-attention" data-pg="attention">{attention}</div>
-<details class="pg-scripted" data-pg="numbers" hidden><summary>As numbers</summary>
-<div class="pg-scroll" tabindex="0" role="region" aria-label="Attention in numbers"
+<div class="pg-attention" data-pg="attention" lang="en">{attention}</div>
+<details class="pg-scripted" data-pg="numbers" hidden><summary data-pg-say="as-numbers"></summary>
+<div class="pg-scroll" tabindex="0" role="region" data-pg-label="in-numbers" aria-label=""
  data-pg="matrix"></div>
 </details>
 </div>
 <div class="pg-part">
-<h3>Nearest words</h3>
+<h3 data-pg-say="nearest"></h3>
 <div class="pg-row pg-scripted" hidden>
-<label for="pg-depth">Read after layer</label>
+<label for="pg-depth" data-pg-say="read-after"></label>
 <input type="range" id="pg-depth" data-pg="depth" min="0" max="{n_layers}" step="1">
 <output for="pg-depth" data-pg="depth-shown"></output>
 </div>
-<div class="pg-lists" data-pg="near">{near}</div>
+<div class="pg-lists" data-pg="near" lang="en">{near}</div>
 </div>
 </div>
 """

@@ -64,8 +64,8 @@ class Play:
         return self.part("status").inner_text()
 
 
-def open_page(visitor: Visitor, **options) -> Play:
-    return Play(*visitor.open(PAGE, **options))
+def open_page(visitor: Visitor, name: str = PAGE, **options) -> Play:
+    return Play(*visitor.open(name, **options))
 
 
 def check_quiet(play: Play) -> None:
@@ -278,6 +278,88 @@ def test_without_scripts_the_example_is_there_as_tables(visitor: Visitor):
         assert "needs JavaScript" in text and "Load the model" not in text
         assert play.part("fills").locator("tbody tr").count() == 8
         assert play.part("attention").locator("table tbody tr").count() > 5
+    finally:
+        play.page.context.close()
+
+
+# --- in Chinese -------------------------------------------------------------------------------
+#: a text or label that a reader meets in the panel, and the language that it is said to be in
+SPOKEN = """() => {
+  const root = document.getElementById("pg-root");
+  const found = [];
+  const walk = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const { data, parentElement } = walk.currentNode;
+    if (!parentElement.closest("script, noscript"))
+      found.push([data.trim(), parentElement.closest("[lang]").lang]);
+  }
+  for (const one of root.querySelectorAll("[aria-label], [title]"))
+    for (const name of ["aria-label", "title"])
+      if (one.hasAttribute(name)) found.push([one.getAttribute(name), root.lang]);
+  return found;
+}"""
+NAMES = re.compile(r"\[(CLS|SEP|MASK|UNK)\]|“[^”]*”|\b(MB|JavaScript|make serve)\b")
+
+
+def check_chinese(play: Play) -> None:
+    """Nothing of the panel is in English but what is marked so, and names."""
+    spoken = play.page.evaluate(SPOKEN)
+    assert len(spoken) > 40
+    left = [text for text, said in spoken if said == "zh-CN"
+            and re.search("[A-Za-z]{2}", NAMES.sub("", text))]  # fmt: skip
+    assert left == []
+    assert [text for text, said in spoken if said == "en"
+            and re.search("[\u4e00-\u9fff]", text)] == []  # fmt: skip
+
+
+@pytest.fixture
+def chinese(visitor: Visitor) -> Iterator[Play]:
+    play = open_page(visitor, name=f"zh/{PAGE}")
+    yield play
+    play.page.context.close()
+
+
+def test_the_chinese_page_speaks_chinese(chinese: Play):
+    assert chinese.page.locator("#pg-root").get_attribute("lang") == "zh-CN"
+    offer = chinese.part("load").inner_text()
+    assert re.fullmatch(r"载入模型（\d+ MB，另需 \d+ MB 用于运行）", offer)
+    chinese.part("numbers").locator("summary").click()
+    chinese.part("matrix").locator("td").first.wait_for()
+    check_chinese(chinese)
+    chinese.part("layer").select_option(label="2")
+    assert chinese.part("said").inner_text().startswith("在第 2 层的第 ")
+    chinese.part("depth").fill("0")
+    assert "第 1 层之前" in chinese.part("near").inner_text()
+    for text, part, said in (
+        ("", "problem", "请输入一个句子"),
+        ("word " * 127, "problem", "129 个词片"),
+        ("😀", "counted", "1 个是词表拼不出来的"),
+    ):
+        chinese.type(text)
+        assert said in chinese.part(part).inner_text()
+        check_chinese(chinese)
+    chinese.part("attention").get_by_text("回到例子").click()
+    assert len(chinese.answers("fills")) == 8
+    chinese.choose("[CLS]")
+    chinese.part("hide").click()
+    assert "不能遮住" in chinese.part("problem").inner_text()
+    check_chinese(chinese)
+    check_quiet(chinese)
+
+
+def test_the_chinese_page_says_in_chinese_why_the_model_is_missing(chinese: Play):
+    chinese.page.route(re.compile(r"model\.onnx"), lambda route: route.fulfill(status=503))
+    chinese.part("load").click()
+    chinese.page.get_by_text("模型未能载入").wait_for(timeout=LOADING)
+    assert "服务器的回应是 503" in chinese.status() and chinese.part("load").inner_text() == "重试"
+    check_chinese(chinese)
+
+
+def test_without_scripts_the_chinese_page_says_so_in_chinese(visitor: Visitor):
+    play = open_page(visitor, java_script_enabled=False, name=f"zh/{PAGE}")
+    try:
+        assert "需要 JavaScript" in play.page.locator("#pg-root").inner_text()
+        assert play.part("fills").get_attribute("lang") == "en"
     finally:
         play.page.context.close()
 

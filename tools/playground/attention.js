@@ -42,11 +42,13 @@
     drawing.append(lines);
     tokens.forEach((token, i) => {
       const from = element("text", {
+        lang: "en",
         x: left - 6, y: y(i), "text-anchor": "end", class: chosen === i ? "pg-chosen" : "",
       }, shortened(token, most));
       from.addEventListener("click", () => onChoose(i));
       const weight = chosen === null ? null : weights[chosen][i];
       const to = element("text", {
+        lang: "en",
         x: right + 6, y: y(i), class: weight !== null && weight >= 0.1 ? "pg-met" : "",
       }, shortened(token, most));
       drawing.append(from, to);

@@ -12,6 +12,15 @@
   const wordpiece = new space.WordPiece(space.vocabulary);
   const { pieces, special } = wordpiece;
   const MASK = special["[MASK]"];
+  // What the page says, from the table of texts: language -> name -> text with {values}.
+  const texts = space.texts[root.lang] ?? space.texts.en;
+  const say = (name, values = {}) => texts[name].replace(/\{(\w+)\}/g, (_, key) => values[key]);
+  // A text around an element that stands for one of its values.
+  const around = (name, key, element) => {
+    const [before, after] = texts[name].split(`{${key}}`);
+    return [before, element, after];
+  };
+  const worded = (failure) => (failure.name ? say(failure.name, failure.values) : failure.text);
 
   const make = (name, attributes = {}, ...children) => {
     const made = document.createElement(name);
@@ -20,7 +29,7 @@
     return made;
   };
   const percent = (p) => (p >= 0.0995 ? `${(100 * p).toFixed(0)} %` : `${(100 * p).toFixed(1)} %`);
-  const megabytes = (bytes) => `${(bytes / 1e6).toFixed(0)} MB`;
+  const megabytes = (bytes) => (bytes / 1e6).toFixed(0);
 
   // --- state --------------------------------------------------------------------------------
   const state = {
@@ -43,22 +52,16 @@
   function reasonNotToLoad() {
     const { build } = space;
     if (typeof WebAssembly !== "object" || typeof WebAssembly.instantiate !== "function") {
-      return "This browser has no WebAssembly (or it is switched off), so it cannot run the model. "
-        + "Tokens and the example below still work; try a current Firefox, Chrome, Edge or Safari.";
+      return say("no-webassembly");
     }
     if (location.protocol === "file:") {
-      return "This page was opened as a file, and browsers let no file load a model. Tokens and the "
-        + "example below still work. For the rest, run “make serve” and open the address it prints, "
-        + "or put the folder of pages on any web host.";
+      return say("as-file");
     }
     if (typeof Worker !== "function" || typeof BigInt64Array !== "function") {
-      return "This browser is too old to run the model beside the page. Tokens and the example "
-        + "below still work.";
+      return say("too-old");
     }
     if (!build?.runtime || !build.model) {
-      return "These pages were built without a connection to the package registry, so ONNX Runtime "
-        + "Web, which runs the model, is missing. Tokens and the example below still work; build "
-        + "the book again with a connection to get the rest.";
+      return say("no-runtime");
     }
     return "";
   }
@@ -71,7 +74,7 @@
     bar.hidden = false;
     bar.max = total;
     bar.value = 0;
-    status("Loading …");
+    status(say("loading"));
     worker = new Worker(new URL("worker.js", home), { type: "module" });
     let said = 0;
     worker.onmessage = ({ data }) => {
@@ -79,27 +82,29 @@
         bar.value = data.progress;
         // Said in quarters, so that a screen reader is not flooded.
         const quarter = Math.floor((4 * data.progress) / total);
-        if (quarter > said && quarter < 4) status(`${25 * (said = quarter)} % loaded …`);
-        else if (data.progress >= total) status("Loaded; preparing the model …");
+        if (quarter > said && quarter < 4) {
+          said = quarter;
+          status(say("loaded-part", { percent: 25 * quarter }));
+        } else if (data.progress >= total) status(say("preparing"));
       } else if (data.ready) {
         state.ready = true;
         bar.hidden = true;
         $("load").hidden = true;
-        status("The model is ready: type, and everything below follows.");
+        status(say("ready"));
         $("text").focus({ preventScroll: true });
         refresh();
       } else if (data.number === undefined) {
-        failed(data.failure);
+        failed(worded(data.failure));
       } else {
         const { resolve, reject } = open.get(data.number);
         open.delete(data.number);
         if (data.answer) resolve(data.answer);
-        else reject(new Error(data.failure));
+        else reject(new Error(worded(data.failure)));
       }
     };
     worker.onerror = (event) => {
       event.preventDefault();
-      failed(event.message || "the program could not be started");
+      failed(event.message || say("not-started"));
     };
     worker.postMessage({
       load: {
@@ -116,8 +121,8 @@
     busy = false;
     $("progress").hidden = true;
     $("load").disabled = false;
-    $("load").textContent = "Try again";
-    status(`The model could not be loaded (${why}). Check the connection and try again.`);
+    $("load").textContent = say("again");
+    status(say("not-loaded", { why }));
   }
 
   // What the model answers to a question, as a promise; see worker.js.
@@ -151,7 +156,7 @@
         k,
       });
     } catch (error) {
-      failure = `The model could not compute this (${error.message}).`;
+      failure = say("not-computed", { why: error.message });
     }
     busy = false;
     if (wanted === null) return;  // there is nothing to compute any more
@@ -183,11 +188,8 @@
     state.tokens = wordpiece.encode(state.text);
     const n = state.tokens.length;
     state.problem = "";
-    if (n === 2) state.problem = "There is nothing to read yet: type a sentence.";
-    else if (n > most) {
-      state.problem = `This is ${n} pieces, [CLS] and [SEP] included; the page takes at most ${most}. `
-        + "Nothing was cut off: shorten the text.";
-    }
+    if (n === 2) state.problem = say("empty");
+    else if (n > most) state.problem = say("too-long", { n, most });
     if (state.chosen >= n || state.chosen < 0) state.chosen = Math.max(0, n - 2);
     showTokens();
     problem(state.problem);
@@ -223,7 +225,7 @@
       const chosen = i === state.chosen;
       const button = make("button", {
         type: "button", role: "radio", class: "pg-token", "aria-checked": String(chosen),
-        tabindex: chosen ? "0" : "-1", title: `number ${id} of the vocabulary`,
+        tabindex: chosen ? "0" : "-1", title: say("number", { id }), lang: "en",
       }, piece);
       button.addEventListener("click", () => choose(i));
       return button;
@@ -231,8 +233,8 @@
     if (held) place.children[state.chosen]?.focus();
     const typed = state.tokens.length - 2;
     const unknown = state.tokens.filter(({ id }) => id === special["[UNK]"]).length;
-    $("counted").textContent = `${typed} ${typed === 1 ? "piece" : "pieces"} between [CLS] and [SEP]`
-      + (unknown ? `; ${unknown} of them [UNK], which the vocabulary cannot spell.` : ".");
+    $("counted").textContent = say(
+      `counted${unknown ? "-unknown" : ""}${typed === 1 ? "-one" : ""}`, { n: typed, unknown });
   }
 
   function choose(i) {
@@ -242,6 +244,8 @@
     else show();
   }
 
+  // A piece as a head of a row or column: in whatever language the page is, it is English.
+  const english = (piece, scope) => make("th", { scope, lang: "en" }, piece);
   const answers = (caption, head, rows) => {
     const table = make("table", { class: "pg-answers" }, make("caption", {}, caption));
     const names = head.map((name) => make("th", { scope: "col" }, name));
@@ -250,13 +254,13 @@
       ([piece, value, text]) => {
         const bar = make("span", { class: "pg-bar", "aria-hidden": "true" });
         bar.style.width = `${Math.max(0, (100 * value) / longest).toFixed(1)}%`;
-        return make("tr", {}, make("th", { scope: "row" }, piece), make("td", {}, text),
+        return make("tr", {}, english(piece, "row"), make("td", {}, text),
           make("td", { class: "pg-bars", "aria-hidden": "true" }, bar));
       })));
     return table;
   };
 
-  const note = (text, ...more) => make("p", { class: "pg-note" }, text, ...more);
+  const note = (...content) => make("p", { class: "pg-note" }, ...content);
   const action = (text, then) => {
     const button = make("button", { type: "button" }, text);
     button.addEventListener("click", then);
@@ -266,9 +270,8 @@
   // In place of results that do not belong to the text.
   const waiting = () => {
     if (state.problem) return [note(state.problem)];
-    return [note(reason ? "This sentence cannot be computed here (see above). Go "
-      : "Not computed yet for this sentence: load the model above, or go ",
-    action("back to the example", useExample), ".")];
+    return [note(...around(reason ? "cannot-here" : "not-yet", "button",
+      action(say("back"), useExample)))];
   };
 
   function show() {
@@ -282,14 +285,13 @@
     const place = $("fills");
     if (!result) return place.replaceChildren(...waiting());
     if (!result.fills.length) {
-      const lower = /\[mask\]/i.test(result.text) ? " (in capitals)" : "";
-      return place.replaceChildren(note(
-        `No [MASK]${lower} in this sentence. Choose a token and press “Hide the chosen token”, `
-        + "or type [MASK] where a word should be guessed."));
+      const inLowerCase = /\[mask\]/i.test(result.text);
+      return place.replaceChildren(note(say(inLowerCase ? "no-mask-capitals" : "no-mask")));
     }
     const several = result.fills.length > 1;
     place.replaceChildren(...result.fills.map(({ best }, i) => answers(
-      several ? `For [MASK] number ${i + 1}` : "For [MASK]", ["Piece", "Probability"],
+      several ? say("for-mask-number", { n: i + 1 }) : say("for-mask"),
+      [say("piece"), say("probability")],
       best.map(([id, p]) => [pieces[id], p, percent(p)]))));
   }
 
@@ -304,25 +306,28 @@
     const weights = weightsOf(result, state.layer, state.head);
     const chosen = Math.min(state.chosen, tokens.length - 1);
     const best = weights[chosen].map((w, j) => [w, j]).sort((a, b) => b[0] - a[0]).slice(0, 3);
-    const said = `In layer ${state.layer + 1}, head ${state.head + 1}, “${tokens[chosen]}” attends `
-      + `most to ${best.map(([w, j]) => `“${tokens[j]}” (${percent(w)})`).join(", ")}.`;
+    const attended = best.map(([w, j]) => say("attended", { token: tokens[j], share: percent(w) }));
+    const said = say("most-attended", {
+      layer: state.layer + 1, head: state.head + 1, token: tokens[chosen],
+      best: attended.join(say("list-comma")),
+    });
     $("said").textContent = said;
     space.drawAttention(place, {
       tokens, weights, chosen, width: Math.min(place.clientWidth || 600, 640), onChoose: choose,
-      label: `Lines from each token to those it attends to. ${said}`,
+      label: say("lines", { said }),
     });
     numbers.hidden = false;
     if (numbers.open) showNumbers(tokens, weights);
   }
 
   function showNumbers(tokens, weights) {
-    const head = make("tr", {}, make("th", { scope: "col" }, "from \\ to"),
-      ...tokens.map((token) => make("th", { scope: "col" }, token)));
+    const head = make("tr", {}, make("th", { scope: "col" }, say("from-to")),
+      ...tokens.map((token) => english(token, "col")));
     const table = make("table", { class: "pg-matrix" },
-      make("caption", {}, "Percent of each row’s attention"),
+      make("caption", {}, say("percent-of-row")),
       make("thead", {}, head),
       make("tbody", {}, ...weights.map((row, i) => make("tr", {},
-        make("th", { scope: "row" }, tokens[i]),
+        english(tokens[i], "row"),
         ...row.map((w) => make("td", {}, (100 * w).toFixed(0)))))));
     $("matrix").replaceChildren(table);
   }
@@ -336,10 +341,10 @@
     const others = near.alike.filter(([other]) => other !== id).slice(0, k - 1);
     const depth = state.depth;
     place.replaceChildren(
-      answers(`Nearest to “${piece}” in the table of pieces, without a sentence`,
-        ["Piece", "Cosine"], others.map(([other, c]) => [pieces[other], c, c.toFixed(2)])),
-      answers(`Read from “${piece}” ${depth === 0 ? "before layer 1" : `after layer ${depth}`}`,
-        ["Piece", "Probability"],
+      answers(say("nearest-to", { token: piece }),
+        [say("piece"), say("cosine")], others.map(([other, c]) => [pieces[other], c, c.toFixed(2)])),
+      answers(say(depth === 0 ? "read-before" : "read-from", { token: piece, layer: depth }),
+        [say("piece"), say("probability")],
         near.read[depth].map(([other, p]) => [pieces[other], p, percent(p)])));
   }
 
@@ -367,7 +372,7 @@
   $("hide").addEventListener("click", () => {
     const { start, end, id } = state.tokens[state.chosen] ?? {};
     if (start === undefined || start === end) {
-      return problem("[CLS] and [SEP] cannot be hidden: choose a token of the sentence.");
+      return problem(say("not-hidden"));
     }
     if (id !== MASK) replace(start, end, "[MASK]");
   });
@@ -417,12 +422,15 @@
     status(reason);
   } else {
     const { runtime } = space.build;
-    $("load").textContent =
-      `Load the model (${megabytes(model.bytes)}, and ${megabytes(runtime.bytes)} to run it)`;
+    $("load").textContent = say("offer", {
+      model: megabytes(model.bytes), program: megabytes(runtime.bytes),
+    });
     $("load").addEventListener("click", load);
-    status("Until then the page shows an example that was computed when the book was built.");
+    status(say("until-then"));
   }
   for (const part of root.querySelectorAll(".pg-scripted")) part.hidden = false;
+  // The example's tables, for readers without scripts, were in English; what replaces them is not.
+  for (const name of ["fills", "attention", "near"]) $(name).lang = root.lang;
   // A browser may bring back what was typed before the page was left.
   refresh();
   space.page = { state, weightsOf, question };

@@ -1,6 +1,6 @@
 // Runs the model beside the page, so that the page stays alive: loads it when told to, then
 // answers one question after the other. Messages in: {load} once, then {question}. Messages out:
-// {progress}, {ready}, {answer} or {failure}.
+// {progress}, {ready}, {answer} or {failure}, which has a name and values, or a text.
 import * as ort from "./runtime/onnxruntime.js";
 
 // One thread needs no special headers from the host, so any static host will do.
@@ -10,10 +10,18 @@ ort.env.logLevel = "error";
 
 let session = null;
 
+// A failure that the page has words for, by the name of its text.
+class Named extends Error {
+  constructor(name, values = {}) {
+    super(name);
+    this.failure = { name, values };
+  }
+}
+
 // Fetch a file and say how far it has come, in bytes; hosts that compress do not say its length.
 async function fetchBytes(url, onBytes) {
   const response = await fetch(url);
-  if (!response.ok) throw new Error(`the host answered ${response.status}`);
+  if (!response.ok) throw new Named("host-answered", { status: response.status });
   const parts = [];
   let length = 0;
   const reader = response.body.getReader();
@@ -42,7 +50,7 @@ async function load({ program, model, digest }) {
   if (self.crypto?.subtle) {
     const found = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
     const hex = [...found].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-    if (hex !== digest) throw new Error("the model arrived damaged or is that of another build");
+    if (hex !== digest) throw new Named("damaged");
   }
   session = await ort.InferenceSession.create(bytes, {
     executionProviders: ["wasm"],
@@ -108,7 +116,8 @@ self.onmessage = ({ data }) => {
         self.postMessage({ answer: found, number: data.number }, [found.attentions.buffer]);
       }
     } catch (error) {
-      self.postMessage({ failure: String(error?.message ?? error), number: data.number });
+      const failure = error?.failure ?? { text: String(error?.message ?? error) };
+      self.postMessage({ failure, number: data.number });
     }
   });
 };

@@ -1,12 +1,16 @@
 """Builds say what they were made from, are compared number by number, and can be repeated."""
 
+import ast
 import hashlib
 import importlib.metadata
 import json
+import math
 import os
 import platform
+import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -15,8 +19,9 @@ from minibook import MiniBook
 
 from bertology_utils.ledger import load_claims
 from bertology_utils.reproduce.chapters import read_book
+from bertology_utils.reproduce.surroundings import cell_environment
 from tools import build_record
-from tools.compare_builds import TIMED_NAMES, Difference, compare, find_store, main
+from tools.compare_builds import TIMED_NAMES, TOLERANCE, Difference, compare, find_store, main
 from tools.run_again import INSTRUCTIONS, RunsFailed, choose_chapters, run_again
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -209,6 +214,71 @@ def test_chapters_are_named_by_number_or_name_and_reports_are_left_out():
     for unknown in ("99", "", "status"):
         with pytest.raises(KeyError, match="there is no chapter"):
             choose_chapters(book, [unknown])
+
+
+# Measurements in processes of their own
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory) -> list[dict[str, dict[str, float]]]:
+    """What two fresh processes measure, as cells of the book on two differently set machines."""
+    folder = tmp_path_factory.mktemp("measured")
+    found = []
+    for hash_seed, threads in (("1", "1"), ("2", "4")):
+        environ = {**os.environ, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
+        environ.pop("BERTOLOGY_MODEL", None)
+        out = folder / f"{hash_seed}.json"
+        subprocess.run(
+            [sys.executable, str(ROOT / "tests" / "measured.py"), str(out)],
+            env=cell_environment(ROOT, "none", folder, environ) | {"PYTHONHASHSEED": hash_seed},
+            check=True,
+            timeout=900,
+        )
+        found.append(json.loads(out.read_text()))
+    return found
+
+
+def test_every_room_measures_the_same_in_every_process(measured):
+    first, second = (process["one"] for process in measured)
+    assert first.keys() == second.keys() and len(first) > 10_000
+    apart = {
+        place: Difference("", place, value, second[place]).relative
+        for place, value in first.items()
+        if not (value == second[place] or math.isnan(value) and math.isnan(second[place]))
+    }
+    assert max(apart.values(), default=0.0) <= TOLERANCE, sorted(apart, key=apart.get)[-5:]
+
+
+def test_two_threads_change_what_is_smooth_by_rounding_only(measured):
+    """Sums of float32 in another order; values are of size 1 or relative to their own size."""
+    for process in measured:
+        assert len(process["two"]) > 1000
+        for place, value in process["two"].items():
+            one = process["one"][place]
+            assert abs(one - value) <= 2e-4 * max(1.0, abs(one)), place
+
+
+def test_seeds_are_set_on_streams_that_are_put_back():
+    """A seed set for good would make whatever draws from the process's stream look repeatable."""
+    for path in sorted((ROOT / "bertology_utils").rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        inside = set()
+        for node in ast.walk(tree):
+            opened = [item.context_expr for item in getattr(node, "items", [])]
+            if any("fork_rng" in ast.unparse(e) for e in (*opened, *_decorators(node))):
+                inside |= {id(child) for child in ast.walk(node)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and re.fullmatch(
+                r"(torch|np\.random|numpy\.random|random)\.(manual_seed|seed)",
+                ast.unparse(node.func),
+            ):
+                # A pre-training run is a program of its own.
+                program = path.name == "pretrain.py"
+                assert program or id(node) in inside, f"{path.name}, line {node.lineno}"
+
+
+def _decorators(node: ast.AST) -> list[ast.expr]:
+    return getattr(node, "decorator_list", [])
 
 
 # What a build was made from

@@ -34,6 +34,8 @@ class Linked:
     entities: tuple[str, ...]
 
 
+# The new layer and dropout draw from the process's random stream, which is put back afterwards.
+@torch.random.fork_rng()
 def link_entities(
     encoder: Encoder,
     facts: Sequence[Fact],

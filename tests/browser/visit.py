@@ -41,7 +41,7 @@ class Visit:
         unnamed: pictures and frames without a text of their own.
         overflow: width -> what sticks out of the page at that width.
         faint: theme -> texts whose contrast is too low.
-        axe: serious and critical findings of axe-core.
+        axe: theme -> serious and critical findings of axe-core.
     """
 
     seen: Seen
@@ -52,7 +52,7 @@ class Visit:
     unnamed: list[str]
     overflow: dict[int, list[str]]
     faint: dict[str, list[str]]
-    axe: list[str]
+    axe: dict[str, list[str]]
 
 
 class Visitor:
@@ -113,7 +113,8 @@ class Visitor:
         page, seen = self.open(name)
         try:
             drawn, total = self.draw_frames(page)
-            faint, papers, overflow = {}, {}, {}
+            open_everything(page)
+            faint, papers, overflow, axe = {}, {}, {}, {}
             for theme in ("dark", "light"):
                 set_theme(page, theme)
                 faint[theme] = self._in_all_frames(page, "bertologyLook.faint()")
@@ -121,7 +122,7 @@ class Visitor:
                     frame.evaluate("getComputedStyle(document.body).backgroundColor")
                     for frame in page.frames[1:]
                 }
-            axe = self.axe_findings(page)
+                axe[theme] = self.axe_findings(page)
             unnamed = self._in_all_frames(page, "bertologyLook.unnamed()")
             for width in (DESKTOP, PHONE):
                 page.set_viewport_size({"width": width, "height": 900})
@@ -157,7 +158,8 @@ class Visitor:
         """Return the serious and critical findings of axe-core, frame by frame."""
         findings = []
         for frame in page.frames:
-            frame.evaluate(self._axe + "\n;0")
+            if not frame.evaluate("'axe' in globalThis"):
+                frame.evaluate(self._axe + "\n;0")
             # Each frame is looked at on its own, and no style sheet is fetched a second time.
             result = frame.evaluate(
                 "axe.run(document, {iframes: false, preload: false, resultTypes: ['violations']})"
@@ -168,6 +170,24 @@ class Visitor:
                         f"{violation['id']}: {node['html'][:160]}" for node in violation["nodes"]
                     ]
         return findings
+
+
+def open_everything(page) -> None:
+    """Unfold what is folded, and move every control of a widget to its last setting."""
+    page.evaluate(
+        """() => {
+          for (const box of document.querySelectorAll("article details")) box.open = true;
+          const controls = "article :is(.bx-controls, #pg-root) :is(select, input[type=range])";
+          for (const control of document.querySelectorAll(controls)) {
+            if (control.options) control.selectedIndex = control.options.length - 1;
+            else control.value = control.max;
+            for (const kind of ["input", "change"])
+              control.dispatchEvent(new Event(kind, { bubbles: true }));
+          }
+        }"""
+    )
+    # The playground follows its text after a pause, and the theme looks at what was unfolded.
+    page.wait_for_timeout(700)
 
 
 def set_theme(page, theme: str) -> None:

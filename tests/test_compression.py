@@ -301,6 +301,22 @@ def test_centres_and_outliers():
     assert (dense - weight).pow(2).mean() < (even - weight).pow(2).mean()
 
 
+def test_equal_token_tables_are_packed_once_and_others_anew(model, data):
+    first, second = c.int8(model), c.packed(model, 4)
+    assert second.token is not first.token
+    assert second.token.matrix.packed.data_ptr() == first.token.matrix.packed.data_ptr()
+    assert c.packed(model, 4, token_bits=4).token.matrix.bits == 4
+    assert c.gobo(model, 4).token.matrix.centres
+    before = logits(second, data)
+    other = copy.deepcopy(model)
+    other.token = nn.Embedding.from_pretrained(model.token.weight.detach() + 1)
+    changed = c.packed(other, 4)
+    assert changed.token.matrix.packed.data_ptr() != first.token.matrix.packed.data_ptr()
+    assert torch.equal(changed.token.matrix.dense(),
+                       c.PackedMatrix.even(other.token.weight, 8).dense())  # fmt: skip
+    assert torch.equal(logits(second, data), before)
+
+
 def test_training_with_rounding_helps(encoder, data):
     model = c.trained(c.compact(encoder, 2), data, c.Recipe(steps=40, batch_size=4, lr=3e-3))
     felt = c.train_rounded(model, data, c.Recipe(steps=40, batch_size=4, lr=3e-3), 2)

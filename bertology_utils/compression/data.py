@@ -12,14 +12,17 @@ from torch import Tensor, nn
 from ..encoder import Encoder, evaluating
 from ..words import Text, make_batch
 from .errors import CompressionError
-from .model import answer
+from .model import answer, is_dense
 
 #: label of pieces that nobody is asked about
 IGNORED = -100
 #: label of texts and pieces that a teacher may be asked about, but whose answer is not known
 UNKNOWN = -1
-#: short texts that are judged at a time, so few that what a layer makes of them stays in the caches
-AT_ONCE = 60
+#: texts that are judged at a time
+AT_ONCE = 120
+#: texts of a pass where passes cost nothing beyond their texts: what a layer makes of so few short
+#: texts stays in the caches
+_IN_CACHE = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +130,7 @@ def predictions(model: nn.Module, data: Labelled) -> Tensor:
     order = data.mask.sum(1).argsort(stable=True)
     found = torch.zeros_like(data.labels)
     with evaluating(model):
-        for chosen in order.split(AT_ONCE):
+        for chosen in order.split(_IN_CACHE if is_dense(model) else AT_ONCE):
             part = data.rows(chosen)
             guess = answer(model, part.ids, part.mask).argmax(-1)
             if found.ndim == 2:

@@ -281,6 +281,13 @@ def linear_maps(model: nn.Module) -> dict[str, nn.Linear]:
     }
 
 
+def is_dense(model: nn.Module) -> bool:
+    """Whether a model is a :class:`Compact` whose matrices are plain, ready to be multiplied."""
+    return isinstance(model, Compact) and all(
+        type(getattr(block, name)) is nn.Linear for block in model.blocks for name in MAPS
+    )
+
+
 def replaced(model: nn.Module, name: str, new: nn.Module) -> None:
     """Put ``new`` in the place of the submodule at a dotted name."""
     owner, _, attribute = name.rpartition(".")

@@ -7,8 +7,9 @@ plain tensors: ``torch.ao.quantization`` and PyTorch's quantised data types are 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from functools import partial
+import hashlib
+from collections.abc import Callable, Mapping
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
@@ -235,16 +236,30 @@ def _bias(linear: nn.Linear) -> Tensor:
     return linear.bias.detach().clone()
 
 
-def _packed_tokens(model: Compact, make) -> nn.Module:
+#: (digest of a table, what makes a packed one, bits) -> the packed table, while a model has it
+_TABLES: WeakValueDictionary[tuple, PackedEmbedding] = WeakValueDictionary()
+
+
+def _packed_tokens(model: Compact, make: Callable[..., PackedMatrix], bits: int) -> nn.Module:
+    """Models that were made of one encoder have one table: its numbers are shared packed, too."""
     if not isinstance(model.token, nn.Embedding):
         raise CompressionError(f"the token table is already a {type(model.token).__name__}")
-    return PackedEmbedding(make(model.token.weight.detach()))
+    table = model.token.weight.detach()
+    digest = hashlib.sha256(table.cpu().contiguous().numpy().data).hexdigest()
+    key = (digest, tuple(table.shape), make.__name__, bits)
+    found = _TABLES.get(key)
+    if found is None:
+        found = _TABLES[key] = PackedEmbedding(make(table, bits))
+        return found
+    # A module of its own, which may be moved without the others.
+    shared = [t for t in (*found.buffers(), found._table) if t is not None]
+    return copy.deepcopy(found, {id(tensor): tensor for tensor in shared})
 
 
 def int8(model: Compact) -> Compact:
     """A copy that multiplies in 8 bits; its token table is packed to 8 bits, too."""
     made = _with_maps(model, lambda _, linear: Int8Linear.of(linear))
-    made.token = _packed_tokens(model, partial(PackedMatrix.even, bits=8))
+    made.token = _packed_tokens(model, PackedMatrix.even, 8)
     return made
 
 
@@ -259,7 +274,7 @@ def packed(model: Compact, bits: int | Mapping[int, int], *, token_bits: int = 8
     given = bits if isinstance(bits, Mapping) else dict.fromkeys(range(len(model.blocks)), bits)
     made = _with_maps(model, lambda name, linear: PackedLinear(
         PackedMatrix.even(linear.weight, given[block_of(name)]), _bias(linear)))  # fmt: skip
-    made.token = _packed_tokens(model, partial(PackedMatrix.even, bits=token_bits))
+    made.token = _packed_tokens(model, PackedMatrix.even, token_bits)
     return made
 
 
@@ -270,7 +285,7 @@ def gobo(model: Compact, bits: int = 3) -> Compact:
     """
     made = _with_maps(model, lambda _, linear: PackedLinear(
         PackedMatrix.clustered(linear.weight, bits), _bias(linear)))  # fmt: skip
-    made.token = _packed_tokens(model, partial(PackedMatrix.clustered, bits=bits))
+    made.token = _packed_tokens(model, PackedMatrix.clustered, bits)
     return made
 
 

@@ -6,6 +6,8 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 PORT ?= 8000
 # TORCH=cpu installs PyTorch without CUDA: much smaller on Linux. Only the first installation asks.
 TORCH ?=
+# How many unit tests `make test-random` runs at once.
+JOBS ?= 2
 RUN = .venv/bin/python
 
 .DEFAULT_GOAL := help
@@ -23,6 +25,19 @@ book: env  ## run every chapter on the model and build the pages
 
 test: env  ## run the unit tests
 	@$(RUN) -m pytest
+
+.PHONY: test-random coverage
+test-random: env  ## run the unit tests shuffled, JOBS=2 at a time (SEED=N repeats an order)
+	@$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements-tests.txt
+	@$(RUN) -m pytest --random-order $(if $(SEED),--random-order-seed=$(SEED)) --numprocesses=$(JOBS) --dist=loadfile
+
+coverage: env  ## count which lines of bertology_utils the unit tests run, in _build/coverage
+	@$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements-tests.txt
+	@rm -rf _build/coverage && mkdir -p _build/coverage
+	@$(RUN) -m coverage run -m pytest
+	@$(RUN) -m coverage combine --quiet
+	@$(RUN) -m coverage html --quiet
+	@$(RUN) -m coverage report
 
 serve: book  ## build, then serve the book on this machine (PORT=8000)
 	@echo "Serving http://127.0.0.1:$(PORT)/ (stop with Ctrl-C)"

@@ -89,6 +89,15 @@ browser-test: book  ## open the built book in Chromium (needs chromium on PATH)
 	@$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements-browser.txt
 	@$(RUN) -m pytest -m browser tests/browser
 
+.PHONY: compatibility
+compatibility: env  ## test with the oldest and the newest supported versions (gigabytes, on first use)
+	@$(RUN) -m tools.compatibility
+
+.PHONY: mutants
+mutants: env  ## change formulas of the numerical core one by one: do the tests notice? (about an hour)
+	@$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements-mutants.txt
+	@$(RUN) -m tools.mutants
+
 benchmarks: env  ## time the package against other libraries (hours; see benchmarks/README.md)
 	@$(RUN) -m benchmarks
 

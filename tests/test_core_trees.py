@@ -1,0 +1,297 @@
+"""Tree scores, structural losses and masking on cases small enough to work out by hand."""
+
+import numpy as np
+import pytest
+import torch
+
+from bertology_utils.probes import (
+    ProbeError,
+    Split,
+    TooFewExamplesError,
+    UnequalLengthError,
+    fit_structural,
+    structural,
+)
+from bertology_utils.probes import tree_metrics as metrics
+from bertology_utils.stimuli import Sentence
+from bertology_utils.training.masking import (
+    ALWAYS_MASK,
+    BERT_80_10_10,
+    MaskingScheme,
+    apply_masking,
+)
+
+
+def sentence(heads, upos=None):
+    n = len(heads)
+    words = tuple(f"w{i}" for i in range(n))
+    return Sentence(
+        words, tuple(upos or ["NOUN"] * n), tuple(heads), ("dep",) * n, words, ("_",) * n,
+        " ".join(words),
+    )  # fmt: skip
+
+
+#: w0 <- w1 -> w2, and w1 -> the full stop w3
+SHORT = sentence([2, 0, 2, 2], ["NOUN", "VERB", "NOUN", "PUNCT"])
+#: a chain w0 -> w1 -> w2
+CHAIN = sentence([0, 1, 2])
+
+# --- tree scores --------------------------------------------------------------------------------
+
+
+def test_edges_count_once_whatever_their_direction():
+    hits, totals = metrics.edge_hits(
+        [np.array([[1, 0], [0, 1], [3, 1]]), np.array([[2, 0], [2, 1]])], [SHORT, CHAIN]
+    )
+    assert hits.tolist() == [1, 1] and totals.tolist() == [2, 2]
+    assert metrics.uuas([np.array([[1, 0]]), np.array([[2, 0]])], [SHORT, CHAIN]) == 1 / 4
+    with pytest.raises(UnequalLengthError, match="1 sets of edges for 2 sentences"):
+        metrics.edge_hits([np.empty((0, 2))], [SHORT, CHAIN])
+    # A sentence of one word has no edge to find, and costs nothing.
+    assert metrics.uuas([np.array([[0, 1], [1, 2]]), np.empty((0, 2))], [CHAIN, sentence([0])]) == 1
+
+
+def test_spanning_trees_leave_short_sentences_empty():
+    far = np.array([[0, 1, 5, 0], [1, 0, 1, 0], [5, 1, 0, 0], [0, 0, 0, 0]], dtype=float)
+    one = sentence([0, 1], ["NOUN", "PUNCT"])
+    trees = metrics.spanning_trees([np.zeros((2, 2)), far, far[:3, :3]], [one, SHORT, CHAIN])
+    assert [tree.shape for tree in trees] == [(0, 2), (2, 2), (2, 2)]
+    assert {tuple(sorted(edge)) for edge in trees[1].tolist()} == {(0, 1), (1, 2)}
+    # Positions are those of the whole sentence, punctuation counted.
+    middle = sentence([3, 3, 0], ["NOUN", "PUNCT", "VERB"])
+    (tree,) = metrics.spanning_trees([np.ones((3, 3))], [middle])
+    assert sorted(tree[0].tolist()) == [0, 2]
+
+
+def test_heads_are_counted_without_root_and_punctuation():
+    hits, totals = metrics.head_hits([(2, 0, 1, 2), (2, 3, 0)], [SHORT, CHAIN])
+    assert hits.tolist() == [1, 0] and totals.tolist() == [2, 2]
+    assert metrics.uas([(2, 0, 1, 2), (0, 1, 2)], [SHORT, CHAIN]) == 3 / 4
+    with pytest.raises(UnequalLengthError, match="heads for 1 of 2 sentences"):
+        metrics.head_hits([(0, 1, 2)], [CHAIN, SHORT])
+    with pytest.raises(UnequalLengthError, match="2 heads for the 3 words"):
+        metrics.head_hits([(0, 1)], [CHAIN])
+    with pytest.raises(ProbeError, match="no word with a head"):
+        metrics.uas([(0,)], [sentence([0])])
+
+
+def test_the_root_is_the_shallowest_content_word():
+    depths = [np.array([1.0, 0.5, 2, 0]), np.array([0.3, 0.2, 0.9]), np.array([0.0])]
+    lone = sentence([0], ["PUNCT"])
+    found = metrics.root_hits(depths, [SHORT, CHAIN, lone])
+    assert found.tolist() == [True, False, False] and found.dtype == bool
+
+
+def test_chains_by_hand():
+    assert metrics.chain(SHORT).tolist() == [[0, 1], [1, 2]]
+    assert metrics.branching_heads(SHORT, "right") == (0, 1, 2, 1)
+    assert metrics.branching_heads(SHORT, "left") == (2, 3, 0, 3)
+    assert metrics.branching_heads(sentence([0, 1], ["PUNCT", "PUNCT"]), "right") == (0, 1)
+    with pytest.raises(ValueError, match="'down'"):
+        metrics.branching_heads(SHORT, "down")
+
+
+def test_correlations_by_length():
+    up, down = np.arange(5.0), -np.arange(5.0)
+    flat = np.ones(5)
+    found = metrics.spearman_by_length([up, down, up, flat, up[:3]], [up, up, up, up, up[:3]])
+    # Two rise, one falls, and one that does not vary is left out.
+    assert found == {3: pytest.approx(1), 5: pytest.approx(1 / 3)}
+    assert list(found) == [3, 5]
+    assert metrics.spearman_by_length([flat], [up]) == {}
+    assert metrics.mean_spearman({3: 1.0, 5: 0.5, 50: 0.25, 51: 1.0}) == 0.375
+    assert metrics.mean_spearman({4: 1.0, 51: 1.0}) is None
+    table = np.abs(up[:, None] - up)
+    broken = table.copy()
+    broken[0] = 1.0
+    # Row by row: the constant row drops out, the others agree.
+    assert metrics.spearman_by_length([broken], [table]) == {5: pytest.approx(1)}
+    assert metrics.spearman_by_length([table, -table], [table, table]) == {5: pytest.approx(0)}
+
+
+# --- structural probes --------------------------------------------------------------------------
+
+
+def two_sentences():
+    """Words of CHAIN and SHORT on a line: the squared distance of neighbours is 1 in CHAIN."""
+    words = torch.tensor([[0.0, 0], [1, 0], [1, 1], [0, 2], [2, 2], [2, 0], [3, 3]])
+    return torch.stack([words, 2 * words])
+
+
+def test_batches_hold_words_weights_and_gold():
+    for kind in ("distance", "depth"):
+        batch = structural._batch([CHAIN, SHORT], 10, kind, "cpu")
+        assert batch.words == slice(10, 17)
+        assert batch.rows.tolist() == [[0, 1, 2, 0], [3, 4, 5, 6]]
+        sums = batch.weight.flatten(1).sum(1)
+        torch.testing.assert_close(sums, torch.ones(2))
+    depth = batch
+    assert depth.gold.tolist() == [[0, 1, 2, 0], [1, 0, 1, 1]]
+    torch.testing.assert_close(depth.weight[0], torch.tensor([1 / 3, 1 / 3, 1 / 3, 0]))
+    distance = structural._batch([CHAIN, SHORT], 0, "distance", "cpu")
+    assert distance.gold[0].tolist() == [[0, 1, 2, 0], [1, 0, 1, 0], [2, 1, 0, 0], [0] * 4]
+    assert distance.weight[0, 3].tolist() == [0] * 4
+    torch.testing.assert_close(distance.weight[0, :3, :3], torch.full((3, 3), 1 / 9))
+
+
+def test_sorted_words_follow_the_sentences():
+    features = two_sentences()
+    starts = structural.word_starts(features, [CHAIN, SHORT])
+    assert starts.tolist() == [0, 3, 7] and starts.dtype == np.int64
+    data = structural._Sorted(features, [CHAIN, SHORT], starts, [1, 0], "distance", 1)
+    torch.testing.assert_close(data.words, features)  # the shorter one first
+    assert [b.words for b in data.batches] == [slice(0, 3), slice(3, 7)]
+    one = structural._Sorted(features, [CHAIN, SHORT], starts, [1], "depth", 5)
+    torch.testing.assert_close(one.words, features[:, 3:])
+    with pytest.raises(UnequalLengthError, match="2 sentences of 7 words, but features of 6"):
+        structural.word_starts(features[:, 1:], [CHAIN, SHORT])
+
+
+def test_a_single_word_has_a_depth_but_no_distance():
+    features, alone = torch.zeros(1, 1, 2), [sentence([0])]
+    assert len(structural._Sorted(features, alone, [0, 1], [0], "depth", 4).batches) == 1
+    with pytest.raises(TooFewExamplesError, match="no sentence of two or more words"):
+        structural._Sorted(features, alone, [0, 1], [0], "distance", 4)
+
+
+def test_losses_by_hand():
+    features = two_sentences()[:1]
+    data = structural._Sorted(features, [CHAIN], np.array([0, 3]), [0], "distance", 1)
+    identity = torch.eye(2)[None]
+    # Squared distances of CHAIN: 1, 1 and 2, as in its tree; doubled vectors: 4, 4 and 8.
+    assert structural._distance_loss(data, data.batches[0], identity).tolist() == [0]
+    assert structural._distance_loss(data, data.batches[0], 2 * identity)[0] == pytest.approx(
+        2 * (3 + 3 + 6) / 9
+    )
+    data = structural._Sorted(features, [CHAIN], np.array([0, 3]), [0], "depth", 1)
+    assert structural._depth_loss(data, data.batches[0], identity).tolist() == [0]
+    assert structural._depth_loss(data, data.batches[0], 2 * identity)[0] == pytest.approx(
+        (0 + 3 + 6) / 3
+    )
+
+
+def test_squared_distances_by_hand():
+    vectors = torch.tensor([[0.0, 0], [3, 4], [0, 4]])
+    expected = [[0, 25, 16], [25, 0, 9], [16, 9, 0]]
+    assert structural._squared_distances(vectors).tolist() == expected
+
+
+@pytest.mark.parametrize("kind", ["distance", "depth"])
+def test_predictions_of_a_given_map(kind):
+    features = two_sentences()
+    maps, mean = torch.eye(2).repeat(2, 1, 1), torch.ones(2, 1, 2)
+    probes = structural.StructuralProbes(kind, maps, mean, None)
+    said = probes.predict(features, [3, 4])
+    assert [len(layer) for layer in said] == [2, 2]
+    centred = features[1, 3:] - 1
+    expected = centred.square().sum(1) if kind == "depth" else torch.cdist(centred, centred) ** 2
+    np.testing.assert_allclose(said[1][1], expected.numpy(), atol=1e-4)
+    with pytest.raises(UnequalLengthError, match="1 sentences of 3 words, features of 7"):
+        probes.predict(features, [3])
+
+
+def test_training_lowers_the_loss_and_stops_by_the_development_part():
+    bank = [CHAIN, SHORT, sentence([2, 0, 2, 3, 4]), sentence([0, 1, 1, 3])] * 3
+    generator = torch.Generator().manual_seed(0)
+    features = torch.randn(2, sum(len(s) for s in bank), 6, generator=generator)
+    split = Split(list(range(6)), [6, 7, 8], [9, 10, 11])
+    found = fit_structural(features, bank, split, rank=3, epochs=30, patience=30, lr=0.05)
+    assert found.maps.shape == (2, 6, 3) and found.mean.shape == (2, 1, 6)
+    lengths = [len(s) for s in bank]
+    training = features[:, : sum(lengths[:6])]
+    torch.testing.assert_close(found.mean, training.mean(1, keepdim=True), atol=1e-5, rtol=0)
+
+    def loss(probes):
+        said = probes.predict(features, lengths)[0]
+        gold = [np.array(s.distances()) for s in bank]
+        return np.mean([np.abs(said[i] - gold[i]).mean() for i in range(6)])
+
+    untrained = fit_structural(features, bank, split, rank=3, epochs=1, lr=1e-9)
+    assert loss(found) < 0.75 * loss(untrained)
+    again = fit_structural(features, bank, split, rank=3, epochs=30, patience=30, lr=0.05)
+    torch.testing.assert_close(again.maps, found.maps)
+    other = fit_structural(features, bank, split, rank=3, epochs=30, patience=30, lr=0.05, seed=1)
+    assert not torch.allclose(other.maps, found.maps)
+    for rank in (0, 7):
+        with pytest.raises(ValueError, match=f"rank must lie in 1..6, got {rank}"):
+            fit_structural(features, bank, split, rank=rank)
+    assert fit_structural(features, bank, split, rank=6, epochs=1).maps.shape == (2, 6, 6)
+    assert fit_structural(features, bank, split, rank=1, epochs=1).maps.shape == (2, 6, 1)
+    with pytest.raises(ValueError, match="'distance' or 'depth'"):
+        fit_structural(features, bank, split, "height", rank=2)
+
+
+def test_development_loss_is_the_mean_over_sentences():
+    bank = [CHAIN, SHORT, sentence([2, 0, 2, 3, 4]), sentence([0, 1, 1, 3]), CHAIN, SHORT]
+    generator = torch.Generator().manual_seed(1)
+    features = torch.randn(1, sum(len(s) for s in bank), 4, generator=generator)
+    split = Split([0, 1], [2, 3, 4], [5])
+    found = fit_structural(features, bank, split, rank=2, epochs=1, batch_size=2)
+    said = found.predict(features, [len(s) for s in bank])[0]
+    losses = [np.abs(said[i] - np.array(bank[i].distances())).mean() for i in (2, 3, 4)]
+    assert found.training.dev_loss[0] == pytest.approx(np.mean(losses), rel=1e-4)
+
+
+# --- masking ------------------------------------------------------------------------------------
+
+
+def masked(scheme, n=4000, seed=0, weights=None, ids=None):
+    ids = np.full((4, n // 4), 7) if ids is None else ids
+    maskable = np.ones(ids.shape, bool)
+    maskable[0] = False
+    return ids, *apply_masking(
+        ids, maskable, scheme, mask_id=3, vocab_size=1000, rng=np.random.default_rng(seed),
+        weights=weights,
+    )  # fmt: skip
+
+
+def test_fifteen_in_a_hundred_of_which_eighty_ten_and_ten():
+    ids, new, chosen = masked(BERT_80_10_10)
+    assert chosen.sum() == round(0.15 * 3000) and not chosen[0].any()
+    assert new.shape == chosen.shape == ids.shape and (ids == 7).all()
+    assert (new[~chosen] == 7).all()
+    fate = new[chosen]
+    assert (fate == 3).mean() == pytest.approx(0.8, abs=0.05)
+    assert (fate == 7).mean() == pytest.approx(0.1, abs=0.04)
+    others = fate[(fate != 3) & (fate != 7)]
+    assert len(others) == pytest.approx(45, abs=15)
+    assert 0 <= others.min() and others.max() < 1000 and len(set(others)) > len(others) / 2
+    _, always, chosen = masked(ALWAYS_MASK)
+    assert (always[chosen] == 3).all()
+    _, never, chosen = masked(MaskingScheme(0.5, mask=0.0, random=0.0))
+    assert (never == 7).all() and chosen.sum() == 1500
+    _, swapped, chosen = masked(MaskingScheme(0.5, mask=0.0, random=1.0))
+    assert (swapped[chosen] == 7).mean() < 0.01 and (swapped[chosen] == 3).mean() < 0.01
+
+
+def test_one_position_at_least_and_only_where_allowed():
+    ids = np.arange(10).reshape(2, 5)
+    maskable = np.zeros((2, 5), bool)
+    maskable[1, 2] = True
+    new, chosen = apply_masking(
+        ids, maskable, ALWAYS_MASK, mask_id=99, vocab_size=5, rng=np.random.default_rng(0)
+    )
+    assert chosen.sum() == 1 and chosen[1, 2] and new[1, 2] == 99 and ids[1, 2] == 7
+    with pytest.raises(ValueError, match="no position"):
+        apply_masking(
+            ids, maskable & False, ALWAYS_MASK, mask_id=9, vocab_size=5,
+            rng=np.random.default_rng(0),
+        )  # fmt: skip
+
+
+def test_weights_say_how_readily_a_piece_is_chosen():
+    ids = np.tile([1, 2], (4, 500))
+    weights = np.array([0.0, 1.0, 9.0])
+    _, _, chosen = masked(ALWAYS_MASK, ids=ids, weights=weights)
+    assert chosen.sum() == 450
+    assert chosen[ids == 2].sum() == pytest.approx(8 * chosen[ids == 1].sum(), rel=0.3)
+
+
+@pytest.mark.parametrize(
+    "shares", [{"rate": 0.0}, {"rate": 1.0}, {"mask": -0.1}, {"random": -0.1}, {"mask": 0.95}]
+)
+def test_shares_that_are_none(shares):
+    with pytest.raises(ValueError, match="must"):
+        MaskingScheme(**shares)
+    assert MaskingScheme(0.999, 0.0, 0.0).rate == 0.999
+    assert MaskingScheme(0.5, 0.5, 0.5).mask == 0.5

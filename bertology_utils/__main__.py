@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from .writing import NotWrittenError, write_whole
+
 
 def _evaluate_model(args: argparse.Namespace) -> int:
     from .encoder import load_encoder, random_encoder
@@ -32,7 +34,7 @@ def _evaluate_model(args: argparse.Namespace) -> int:
     print(comparison_table(columns))
     if args.json:
         found = {name: [asdict(score) for score in scores] for name, scores in columns.items()}
-        Path(args.json).write_text(json.dumps(found, indent=1), encoding="utf-8")
+        write_whole(args.json, json.dumps(found, indent=1))
     return 0
 
 
@@ -56,10 +58,10 @@ def _reproduce(args: argparse.Namespace) -> int:
     print(f"\n{report.ran} measured now, {report.kept} kept from earlier runs.")
     if report.homeless:
         print(f"The book has no chapter yet for {', '.join(report.homeless)}.")
-    if args.html:
-        args.html.write_text(report.comparison.to_html(), encoding="utf-8")
     for what, why in report.failures.items():
         print(f"not measured: {what}: {why}", file=sys.stderr)
+    if args.html:
+        write_whole(args.html, report.comparison.to_html())
     return 1 if report.failures else 0
 
 
@@ -157,11 +159,11 @@ def _add_reproduce(commands) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; errors of input print one line and return 2."""
+    """Run one command; errors of input, and of writing, print one line and return 2."""
     args = parser().parse_args(argv)
     try:
         return args.run(args)
-    except ValueError as error:
+    except (ValueError, NotWrittenError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

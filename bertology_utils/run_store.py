@@ -1,6 +1,6 @@
 """Finished runs by their settings: each is computed once, kept, and found again.
 
-Imports nothing of this package. A run is anything that a frozen dataclass fixes completely. What
+A run is anything that a frozen dataclass fixes completely. What
 came of it is a record: a mapping of names to numbers, texts, and lists of them.
 """
 
@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
+
+from .writing import NotWrittenError, write_whole
 
 Record = dict[str, Any]
 #: says a line to the user
@@ -31,21 +32,24 @@ class RunStore:
     A record is kept under a digest of the run's settings and of what they were run with. Files are
     written whole, so a sweep that is killed loses at most the runs that were being computed. A
     file that is damaged, or belongs to another run than its name says, is reported and not used:
-    the run is computed again.
+    the run is computed again. So is a folder that takes no more files: what is computed then is
+    given all the same, and kept in memory only.
 
     Args:
         folder: where records are kept; made when the first one is.
         made_with: what else the outcome depends on, such as digests of the model and the package.
-        report: called with one line for every file that cannot be used.
+        report: called with one line for every file that cannot be used, and once for each reason
+            why files cannot be written; a warning by default.
     """
 
     def __init__(
         self, folder: str | Path | None = None, *, made_with: str = "",
-        report: Report = lambda line: None,
+        report: Report = warnings.warn,
     ) -> None:  # fmt: skip
         self.folder = None if folder is None else Path(folder)
         self.made_with, self.report = made_with, report
         self._known: dict[str, Record] = {}
+        self._refused: set[str] = set()
 
     def digest(self, config: Any) -> str:
         """Names a run: equal for equal settings and surroundings, on any machine.
@@ -76,7 +80,13 @@ class RunStore:
         self._known[digest] = json.loads(text)
         if self.folder is not None:
             whole = {**self._key(config), "record": self._known[digest], "sum": _sum(text)}
-            write_whole(self.folder / f"{digest}.json", json.dumps(whole, sort_keys=True) + "\n")
+            try:
+                write_whole(self._path(digest), json.dumps(whole, sort_keys=True) + "\n")
+            except NotWrittenError as error:  # hours of computing must not be lost with a file
+                reason = str(error).rpartition(": ")[2]
+                if reason not in self._refused:
+                    self._refused.add(reason)
+                    self.report(f"finished runs are not kept in {self.folder}: {reason}")
 
     def run(
         self, configs: Iterable[Any], compute: Callable[[list[Any]], Sequence[Record]], *,
@@ -111,6 +121,9 @@ class RunStore:
             first.setdefault(self.digest(config), config)
         return [config for config in first.values() if self.find(config) is None]
 
+    def _path(self, digest: str) -> Path:
+        return self.folder / f"{digest}.json"
+
     def _key(self, config: Any) -> dict[str, Any]:
         kind = type(config)
         return {
@@ -120,7 +133,7 @@ class RunStore:
         }
 
     def _read(self, digest: str, key: dict[str, Any]) -> Record | None:
-        path = self.folder / f"{digest}.json"
+        path = self._path(digest)
         try:
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -158,21 +171,6 @@ def settings_of(config: Any) -> Any:
     if config is None or isinstance(config, (bool, int, float, str)):
         return config
     raise TypeError(f"a setting of type {type(config).__name__} cannot be written down")
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file in one step: readers see the old one or the new one, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(scratch, path)
-    except BaseException:
-        Path(scratch).unlink(missing_ok=True)
-        raise
 
 
 def _sum(text: str) -> str:

@@ -15,7 +15,7 @@ from tiny import wordpiece_tokenizer
 from bertology_utils.__main__ import main
 from bertology_utils.lab.config import ConfigError, LabConfig
 from bertology_utils.lab.grid import Grid
-from bertology_utils.lab.runs import RunFileError
+from bertology_utils.lab.runs import RunFileError, read_run
 from bertology_utils.ledger import (
     BrokenModel,
     ClaimsFileError,
@@ -259,8 +259,10 @@ def test_a_damaged_run_of_the_lab_is_refused(tmp_path_factory, content):
     config = LabConfig()
     (folder / f"{config.digest}.json").write_bytes(content)
     (folder / f"{config.digest}.safetensors").write_bytes(content)
-    _, error = tried(lambda: Grid(folder).find(config), RunFileError)
+    _, error = tried(lambda: read_run(config, folder), RunFileError)
     assert error is not None
+    with pytest.warns(UserWarning, match="computed again"):
+        assert Grid(folder).find(config) is None
 
 
 # -- text to train on ----------------------------------------------------------------------------

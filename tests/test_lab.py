@@ -249,11 +249,11 @@ def test_damage_is_named(tmp_path, tiny_runs):
     target = lab.write_run(tiny_runs[0], tmp_path)
     target.write_text(target.read_text()[:-30], encoding="utf-8")
     with pytest.raises(RunFileError, match=target.name):
-        Grid(tmp_path).find(TINY)
+        lab.read_run(TINY, tmp_path)
     lab.write_run(tiny_runs[1], tmp_path)
     (tmp_path / f"{TINY.but(seed=1).digest}.json").rename(target)
     with pytest.raises(RunFileError):
-        Grid(tmp_path).find(TINY)
+        lab.read_run(TINY, tmp_path)
 
 
 def test_finished_runs_are_not_repeated(tmp_path, monkeypatch):

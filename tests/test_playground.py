@@ -1,6 +1,7 @@
 """The model for browsers: its rounding, its graph, its files, and how they get beside the pages."""
 
 import copy
+import hashlib
 import io
 import json
 import sys
@@ -328,6 +329,8 @@ def test_a_runtime_that_was_fetched_needs_no_network(tmp_path, monkeypatch):
     folder.mkdir()
     for name in sphinx_playground.RUNTIME_FILES.values():
         (folder / name).write_bytes(b"x")
+        digest = hashlib.sha256(b"x").hexdigest()
+        monkeypatch.setitem(sphinx_playground.DIGESTS, name, digest)
     monkeypatch.setenv("PATH", "")
     assert sphinx_playground.fetch_runtime(folder) == folder
 

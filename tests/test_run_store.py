@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bertology_utils.run_store import RunStore, settings_of, write_whole
+from bertology_utils.run_store import RunStore, settings_of
+from bertology_utils.writing import write_whole
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     def full(*args):
         raise OSError("disk full")
 
-    monkeypatch.setattr("bertology_utils.run_store.os.replace", full)
+    monkeypatch.setattr("bertology_utils.writing.os.replace", full)
     with pytest.raises(OSError, match="disk full"):
         write_whole(target, "new")
     assert target.read_text() == "old" and list(tmp_path.iterdir()) == [target]

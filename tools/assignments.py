@@ -33,6 +33,8 @@ from otter.assign import main as otter_assign
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from bertology_utils.writing import NotWrittenError, whole_file, whole_folder
+
 from .grading.assignment import SETUP_TAG, SOLUTION_TAG
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -150,9 +152,8 @@ def build(master: Path, output: Path = OUTPUT) -> Built:
         if found:
             raise AssignmentError(f"{master.name}: the students' copy holds {found[0]!r}")
         target = output / name
-        shutil.rmtree(target, ignore_errors=True)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(result, target)
+        with whole_folder(target, replace=True) as scratch:
+            shutil.copytree(result, scratch, dirs_exist_ok=True)
     return Built(name, target / "student" / source.name, target / "autograder" / source.name)
 
 
@@ -326,7 +327,6 @@ def _bare(line: str) -> str:
 
 def build_wheel(output: Path = OUTPUT) -> Path:
     """The package as a wheel, for machines that do not have it; made offline."""
-    output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="wheel-") as folder:
         # setuptools leaves a build folder where it works, so it works on a copy.
         source = Path(folder, "source")
@@ -343,9 +343,12 @@ def build_wheel(output: Path = OUTPUT) -> Path:
         if done.returncode != 0:
             raise AssignmentError(f"the wheel cannot be built: {done.stderr.strip()[-500:]}")
         (wheel,) = Path(folder).glob("bertology_utils-*.whl")
+        with whole_file(output / wheel.name) as scratch:
+            shutil.copyfile(wheel, scratch)
         for old in output.glob("bertology_utils-*.whl"):
-            old.unlink()
-        return Path(shutil.copy(wheel, output))
+            if old.name != wheel.name:
+                old.unlink()
+        return output / wheel.name
 
 
 def main() -> int:
@@ -354,7 +357,7 @@ def main() -> int:
         for master in masters():
             print(build(master).student.relative_to(ROOT))
         print(build_wheel().relative_to(ROOT))
-    except AssignmentError as error:
+    except (AssignmentError, NotWrittenError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

@@ -28,6 +28,7 @@ from pypdf.generic import (
 )
 from sphinx_external_toc.parsing import parse_toc_yaml
 
+from bertology_utils.writing import NotWrittenError, whole_file
 from tools.print_pages import Heading, Printed, PrintError, printer, served
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -202,10 +203,8 @@ def _join(
     for names in ("/Dests", "/Names"):  # every link holds its place itself
         writer.root_object.pop(NameObject(names), None)
     writer.compress_identical_objects()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_suffix(".new")
-    writer.write(partial)
-    partial.rename(target)
+    with whole_file(target) as scratch, scratch.open("wb") as file:
+        writer.write(file)
 
 
 def _bookmark(writer: PdfWriter, title: str, sheet: int, above: IndirectObject | None):
@@ -265,7 +264,7 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         printed = make_pdf(ROOT, arguments.pages, arguments.out, read_parts(ROOT))
-    except PrintError as error:
+    except (PrintError, NotWrittenError) as error:
         print(error, file=sys.stderr)
         return 1
     print(f"{len(PdfReader(arguments.out).pages)} pages: {arguments.out}")

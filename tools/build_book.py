@@ -14,6 +14,7 @@ from filelock import FileLock, Timeout
 
 from bertology_utils.reproduce.chapters import environment_digest, read_book
 from bertology_utils.reproduce.surroundings import default_jobs
+from bertology_utils.writing import NotWrittenError, told
 from tools import build_record
 from tools.execution import Store, run_book
 
@@ -29,14 +30,18 @@ def build(root: Path, jobs: int) -> int:
     """Build the book in ``root/_build/html``; return the exit status.
 
     Builds of one folder take turns.
+
+    Raises:
+        NotWrittenError: the disk is full, or the folder takes nothing; finished chapters are kept.
     """
     lock = FileLock(root / ".book.lock")
     try:
-        held = lock.acquire(timeout=0)
+        with told(root / ".book.lock"):
+            held = lock.acquire(timeout=0)
     except Timeout:
         say("Another build of this book is running; waiting for it to end ...")
         held = lock.acquire()
-    with held:
+    with held, told(root / "_build", root / "_build"):
         return _build(root, jobs)
 
 
@@ -112,6 +117,8 @@ def _make_edition(
         warningiserror=True,
         keep_going=True,
     )
+    if isinstance(status, OSError):
+        raise status  # the caller knows what a full disk is
     return status == 0
 
 
@@ -131,6 +138,9 @@ def main() -> int:
     except KeyboardInterrupt:
         print("\nInterrupted; finished chapters are kept.", file=sys.stderr)
         return 130
+    except NotWrittenError as error:
+        print(f"\nerror: {error}; finished chapters are kept.", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from huggingface_hub import try_to_load_from_cache
 from bertology_utils.defaults import DEFAULT_MODEL, MODEL_VARIABLE
 from bertology_utils.ledger import default_model
 from bertology_utils.reproduce.chapters import Book, package_files
+from bertology_utils.writing import write_whole
 
 FILE = "build.json"
 FORMAT = 1
@@ -65,9 +66,7 @@ def write(path: Path, record: Mapping[str, Any]) -> None:
     text = json.dumps(record, indent=1, sort_keys=True) + "\n"
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return
-    unfinished = path.with_name(path.name + ".new")
-    unfinished.write_text(text, encoding="utf-8")
-    unfinished.replace(path)
+    write_whole(path, text)
 
 
 def sha256(path: Path) -> str:

@@ -20,6 +20,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import PoFileError, read_po, write_po
 
 from bertology_utils.reproduce.chapters import read_book
+from bertology_utils.writing import NotWrittenError, write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
 LANGUAGES = ("zh_CN",)
@@ -121,8 +122,7 @@ def update(root: Path, language: str, templates: dict[str, Catalog]) -> list[str
     for docname, template in templates.items():
         path = path_of(root, language, docname)
         text = merged(template, load(path, language), language)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text)  # a translator's work: never half of it
         messages = [message for message in load(path, language) if message.id]
         done = sum(bool(message.string) for message in messages)
         lines.append(f"{docname}: {done} of {len(messages)} texts translated")
@@ -140,7 +140,7 @@ def main() -> int:
         templates = extract(ROOT)
         for language in LANGUAGES:
             print("\n".join([f"{language}:", *update(ROOT, language, templates)]))
-    except (ExtractionFailed, PoFileError) as error:
+    except (ExtractionFailed, PoFileError, NotWrittenError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

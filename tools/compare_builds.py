@@ -22,6 +22,7 @@ from pathlib import Path
 import nbformat
 
 from bertology_utils.ledger import load_claims
+from tools.execution import stores_by_use
 
 #: Largest relative difference between two runs of the same code on one machine.
 TOLERANCE = 1e-6
@@ -125,20 +126,19 @@ class Comparison:
 
 
 def find_store(folder: Path) -> Path:
-    """The folder of finished runs that ``folder`` names: a store, or a book's newest one.
+    """The folder of finished runs that ``folder`` names: a store, or the one a book used last.
 
     Raises:
         FileNotFoundError: nothing was built there.
     """
     if (folder / "executions.json").is_file():
         return folder
-    stores = sorted(
-        (folder / "_build" / "executed").glob("*/executions.json"),
-        key=lambda path: path.stat().st_mtime_ns,
-    )
+    parent = folder / "_build" / "executed"
+    stores = [path for path in (stores_by_use(parent) if parent.is_dir() else [])
+              if (path / "executions.json").is_file()]  # fmt: skip
     if not stores:
         raise FileNotFoundError(f"{folder} holds no finished build")
-    return stores[-1].parent
+    return stores[-1]
 
 
 def compare(first: Path, second: Path) -> Comparison:

@@ -1,9 +1,10 @@
 """Run the chapters in parallel, once each, and keep what they showed.
 
 A finished run is one file, written in one step: an executed notebook whose metadata carries the
-key it was made under and a digest of its outputs. A chapter runs again only when that file is
-missing, damaged, or made under another key, so a build that is killed loses at most the chapters
-it was running, and damage on disk is noticed instead of shown.
+key it was made under and digests of its outputs and of what it recorded beside them. A chapter
+runs again only when that file is missing, made under another key, or damaged, itself or what was
+recorded. So a build that is killed loses at most the chapters it was running, and damage on disk is
+noticed instead of shown.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbclient.util import ensure_async
+from sqlalchemy.exc import OperationalError
 
 from bertology_utils.ledger import default_model, folder_name
 from bertology_utils.ledger.store import RESULTS_FOLDER
@@ -39,9 +41,12 @@ from bertology_utils.reproduce.chapters import Book, Chapter
 from bertology_utils.reproduce.running import Running
 from bertology_utils.reproduce.surroundings import cell_environment
 from bertology_utils.reproduce.unasked import Unasked, claims_named
+from bertology_utils.writing import not_written, told, whole_file, write_whole
 from tools.schedule import estimated_costs, last_seconds, starting_order
 
 _STORES_KEPT = 3
+#: names of the stores in the order in which they were last used
+_USED = "used.txt"
 _USAGE = (
     "(lambda use, torch: (use.ru_maxrss, use.ru_utime + use.ru_stime,"
     " torch.backends.cpu.get_cpu_capability() if torch else ''))"
@@ -108,8 +113,10 @@ class Store:
         self.results = self.folder / "results"
         self.summary = self.folder / "executions.json"
         self.jupyter_cache = self.folder / "jupyter_cache"
-        self.results.mkdir(parents=True, exist_ok=True)
-        os.utime(self.folder)
+        with told(self.folder):
+            self.results.mkdir(parents=True, exist_ok=True)
+        order = [path.name for path in stores_by_use(parent) if path != self.folder]
+        write_whole(parent / _USED, "\n".join([*order, self.folder.name]) + "\n")
 
     def key(self, chapter: Chapter, upstream: str = "") -> str:
         """Digest of all that a run depends on; ``upstream`` stands for the runs it reports on."""
@@ -122,6 +129,8 @@ class Store:
             meta = notebook.metadata["bertology_run"]
             run = Run(**{field.name: meta[field.name] for field in fields(Run)})
             sound = meta["outputs_digest"] == _outputs_digest(notebook)
+            # What the run recorded lies beside it; without that half the run is lost.
+            sound = sound and meta["results_digest"] == _folder_digest(self.results_of(chapter))
         except (
             OSError,
             ValueError,
@@ -131,26 +140,42 @@ class Store:
             nbformat.ValidationError,
         ):
             return None
-        # What the run recorded lies beside it; without that half the run is lost.
-        sound = sound and self.results_of(chapter).is_dir()
         return (notebook, run) if sound and run.key == key else None
 
     def results_of(self, chapter: Chapter) -> Path:
         """Return the folder into which the chapter records what it measured."""
         return self.results / chapter.docname.replace("/", "--")
 
+    def scratch_of(self, chapter: Chapter) -> Path:
+        """Return the folder into which the chapter records while it runs."""
+        return self.results / f"{chapter.docname.replace('/', '--')}.new"
+
     def save(self, chapter: Chapter, notebook: nbformat.NotebookNode, run: Run) -> None:
-        """Keep a finished run; readers see the old file or the new one, never a part."""
+        """Keep a finished run, and what it recorded in its scratch.
+
+        Readers see the earlier run, none, or the new one; never a part, nor parts of two.
+
+        Raises:
+            NotWrittenError: the disk is full, or the folder takes nothing.
+        """
+        scratch, results = self.scratch_of(chapter), self.results_of(chapter)
         notebook.metadata["bertology_run"] = {
             **asdict(run),
             "outputs_digest": _outputs_digest(notebook),
+            "results_digest": _folder_digest(scratch),
         }
-        _write_whole(self._path(chapter), nbformat.writes(notebook))
+        with whole_file(self._path(chapter)) as place:
+            # Everything that needs room on the disk comes before anything is taken away.
+            place.write_text(nbformat.writes(notebook), encoding="utf-8")
+            with told(results):
+                self._path(chapter).unlink(missing_ok=True)
+                shutil.rmtree(results, ignore_errors=True)
+                os.rename(scratch, results)
 
     def write_summary(self, runs: Iterable[Run]) -> None:
         """Write time and memory of every run as JSON, for the pages that report them."""
         table = {run.docname: asdict(run) for run in runs}
-        _write_whole(self.summary, json.dumps(table, indent=1, sort_keys=True) + "\n")
+        write_whole(self.summary, json.dumps(table, indent=1, sort_keys=True) + "\n")
 
     def fill_jupyter_cache(
         self, book: Book, executed: Mapping[Chapter, nbformat.NotebookNode]
@@ -159,7 +184,19 @@ class Store:
 
         Sphinx looks a page up by its code and its cells' settings. Alt texts and captions are
         settings that may have changed since the run, so the outputs are put into today's source.
+
+        Raises:
+            NotWrittenError: the disk is full, or the folder takes nothing.
         """
+        try:
+            with told(self.jupyter_cache):
+                self._fill_jupyter_cache(book, executed)
+        except OperationalError as error:  # the cache has a data base
+            raise not_written(self.jupyter_cache, error.orig) from error
+
+    def _fill_jupyter_cache(
+        self, book: Book, executed: Mapping[Chapter, nbformat.NotebookNode]
+    ) -> None:
         shutil.rmtree(self.jupyter_cache, ignore_errors=True)
         cache = get_cache(self.jupyter_cache)
         for chapter, ran in executed.items():
@@ -175,13 +212,27 @@ class Store:
 
     def remove_old_stores(self) -> None:
         """Keep the few stores used last, so that going back to another model costs nothing."""
-        stores = sorted(self.parent.iterdir(), key=lambda path: path.stat().st_mtime)
-        for path in stores[:-_STORES_KEPT]:
-            if path != self.folder:
-                shutil.rmtree(path, ignore_errors=True)
+        for path in stores_by_use(self.parent)[:-_STORES_KEPT]:
+            shutil.rmtree(path, ignore_errors=True)
 
     def _path(self, chapter: Chapter) -> Path:
         return self.folder / (chapter.docname.replace("/", "--") + ".ipynb")
+
+
+def stores_by_use(parent: Path) -> list[Path]:
+    """Return the stores in a folder, the one used last at the end.
+
+    The order is written down: times of folders are those of a clock that may be set back. Stores
+    that nothing is written of count as oldest.
+    """
+    there = sorted(path.name for path in parent.iterdir() if path.is_dir())
+    try:
+        written = (parent / _USED).read_text(encoding="utf-8").split()
+    except (OSError, ValueError):
+        written = []
+    order = [name for name in there if name not in written]
+    order += [name for name in written if name in there]
+    return [parent / name for name in order]
 
 
 def run_book(
@@ -299,7 +350,8 @@ def _run_chapter(
     notebook = chapter.notebook(book)
     code_cells = [i for i, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
     seen = {"cell": 0, "pid": -1, "usage": (0.0, 0.0, "")}
-    results = store.results_of(chapter)
+    # What an earlier run recorded stays until this one is finished.
+    results = store.scratch_of(chapter)
     shutil.rmtree(results, ignore_errors=True)
     results.mkdir(parents=True)
     if chapter.runs_last:
@@ -357,6 +409,8 @@ def _run_chapter(
                 # Sockets in a private folder: no ports to clash, and nobody else can listen.
                 transport="ipc",
                 ip=str(Path(folder, "socket")),
+                # Not in the reader's home, which may take nothing and which a kill would litter.
+                connection_file=str(Path(folder, "kernel.json")),
             )
             client.execute(cwd=str(cwd), env=_kernel_environment(book, store, chapter, results))
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
@@ -384,13 +438,17 @@ def _kernel_environment(
     book: Book, store: Store, chapter: Chapter, results: Path
 ) -> dict[str, str]:
     """Return the environment of a kernel: that of every cell, and the book's own settings."""
-    return cell_environment(book.root, chapter.docname, results) | {
+    found = cell_environment(book.root, chapter.docname, results) | {
         # Neither the reader's IPython profile nor another installed kernel may change the book.
         "IPYTHONDIR": str(store.parent.parent / "ipython"),
         "JUPYTER_PREFER_ENV_PATH": "1",
         "BERTOLOGY_EXECUTIONS": str(store.summary),
         **store.variables,
     }
+    home = Path(os.path.expanduser("~"))
+    if not os.access(home, os.W_OK):  # matplotlib would complain of that on the pages
+        found.setdefault("MPLCONFIGDIR", str(store.parent.parent / "matplotlib"))
+    return found
 
 
 async def _usage(client: NotebookClient) -> tuple[float, float, str]:
@@ -452,11 +510,26 @@ def _outputs_digest(notebook: nbformat.NotebookNode) -> str:
     return _digest(json.dumps(cells, sort_keys=True))
 
 
+def _folder_digest(folder: Path) -> str:
+    """Of names and contents of all files below a folder.
+
+    Raises:
+        OSError: there is no such folder.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(_files(folder)):
+        name = path.relative_to(folder).as_posix().encode("utf-8", "surrogateescape")
+        digest.update(name + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _files(folder: Path) -> Iterable[Path]:
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            yield from _files(entry)
+        else:
+            yield entry
+
+
 def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def _write_whole(path: Path, text: str) -> None:
-    temporary = path.with_name(path.name + ".new")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)

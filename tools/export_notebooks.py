@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import shutil
 import sys
 from pathlib import Path
 
 import nbformat
 
 from bertology_utils.reproduce.chapters import Book, Chapter, environment_digest, read_book
+from bertology_utils.writing import NotWrittenError, whole_folder, write_whole
 from tools.repository import Repository, read_repository
 from tools.run_cost import measured_cost
 
@@ -153,8 +153,7 @@ def make_notebook(
 
 def write_notebook(notebook: nbformat.NotebookNode, path: Path) -> None:
     """Write a notebook; the same notebook always gives the same file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
+    write_whole(path, nbformat.writes(notebook) + "\n")
 
 
 def file_name(chapter: Chapter) -> str:
@@ -165,28 +164,40 @@ def file_name(chapter: Chapter) -> str:
 def export(
     book: Book, folder: Path, repository: Repository | None, costs: dict[str, dict]
 ) -> list[Path]:
-    """Write one notebook per chapter into ``folder``, replacing what was there."""
-    shutil.rmtree(folder, ignore_errors=True)
-    written = []
-    for chapter in book.chapters:
-        notebook = make_notebook(book, chapter, repository, costs.get(chapter.docname))
-        write_notebook(notebook, folder / file_name(chapter))
-        written.append(folder / file_name(chapter))
-    return written
+    """Write one notebook per chapter into ``folder``, replacing what was there.
+
+    Raises:
+        NotWrittenError: the disk is full, or the folder takes nothing; what was there still is.
+    """
+    with whole_folder(folder, replace=True) as scratch:
+        for chapter in book.chapters:
+            notebook = make_notebook(book, chapter, repository, costs.get(chapter.docname))
+            write_notebook(notebook, scratch / file_name(chapter))
+    return [folder / file_name(chapter) for chapter in book.chapters]
 
 
 def last_costs(root: Path) -> dict[str, dict]:
-    """Read what the chapters of this version cost when they ran; empty before the first build."""
+    """Read what the chapters of this version cost when they ran.
+
+    Empty before the first build, or when its notes are damaged.
+    """
     store = root / "_build" / "executed" / environment_digest(root)[:16]
-    summary = store / "executions.json"
-    return json.loads(summary.read_text(encoding="utf-8")) if summary.is_file() else {}
+    try:
+        costs = json.loads((store / "executions.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return costs if isinstance(costs, dict) else {}
 
 
 def main() -> int:
     """Export this checkout's chapters."""
     folder = ROOT / "notebooks"
-    for path in export(read_book(ROOT), folder, read_repository(ROOT), last_costs(ROOT)):
-        print(path.relative_to(ROOT))
+    try:
+        written = export(read_book(ROOT), folder, read_repository(ROOT), last_costs(ROOT))
+    except NotWrittenError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(*(path.relative_to(ROOT) for path in written), sep="\n")
     return 0
 
 

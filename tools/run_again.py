@@ -89,8 +89,8 @@ def run_again(
         first = Store(Path(folder, "first"), digest)
         for chapter in book.chapters:
             if (found := kept.load(chapter, kept.key(chapter))) is not None:
+                shutil.copytree(kept.results_of(chapter), first.scratch_of(chapter))
                 first.save(chapter, *found)
-                shutil.copytree(kept.results_of(chapter), first.results_of(chapter))
         second = Store(Path(folder, "second"), digest, variables)
         for store in (first, second):
             _, failures = run_book(book, store, jobs, lambda line: print(line, flush=True))

@@ -112,7 +112,13 @@ def main():
         fail("TORCH is %s; it can be cpu, or empty for PyTorch's standard build." % torch)
     import fcntl
 
-    with open(os.path.join(ROOT, ".venv.lock"), "w") as lock:
+    try:
+        lock = open(os.path.join(ROOT, ".venv.lock"), "w")
+    except EnvironmentError as error:
+        if found_stamp() == wanted_stamp():
+            return  # a checkout that can only be read, and needs nothing
+        fail("%s cannot be written: %s" % (ROOT, error.strerror))
+    with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         stamp = wanted_stamp()
         if found_stamp() != stamp:

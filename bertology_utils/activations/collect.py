@@ -2,10 +2,8 @@
 
 import json
 import os
-import shutil
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from zipfile import BadZipFile
@@ -16,6 +14,7 @@ from torch import Tensor
 
 from ..encoder import BertologyError, Encoder
 from ..words import Batch, Text, TextTypeError, align_all, pool_batch
+from ..writing import whole_folder
 from .cache import Cache, stream
 from .patterns import Patterns, PatternWriter, read_patterns
 from .sites import n_entries, site_of
@@ -105,6 +104,7 @@ def collect(
         ValueError: unknown ``reduce``, ``dtype`` or a name without rows.
         UnknownSiteError: unknown name.
         FileExistsError: ``out`` exists.
+        NotWrittenError: a full disk, or a folder that takes nothing.
         TextTypeError: ``texts`` can be read only once, or holds something that is no text.
         EmptyTextError, TextTooLongError: naming the text.
     """
@@ -139,7 +139,11 @@ def collect(
         arrays = {name: np.empty(shape, dtype) for name, shape in shapes.items()}
         fill({name: _MemoryWriter(array) for name, array in arrays.items()})
         return Collected(arrays, text_index, position, reduce, encoder.name)
-    with _complete_or_absent(Path(out)) as scratch, ExitStack() as files:
+    if Path(out).exists():
+        raise FileExistsError(
+            f"{Path(out).name!r} exists already; open it or choose another folder"
+        )
+    with whole_folder(out) as scratch, ExitStack() as files:
         writers = {n: _FileWriter(scratch / f"{n}.npy", s, dtype) for n, s in shapes.items()}
         patterns = None
         if "pattern" in names:
@@ -229,21 +233,6 @@ class _FileWriter:
 
 
 _Writer = _MemoryWriter | _FileWriter
-
-
-@contextmanager
-def _complete_or_absent(target: Path) -> Iterator[Path]:
-    """A scratch folder that takes the name ``target`` if the block succeeds, else vanishes."""
-    if target.exists():
-        raise FileExistsError(f"{target.name!r} exists already; open it or choose another folder")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    try:
-        yield scratch
-        scratch.chmod(0o755)
-        scratch.rename(target)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _check(names: list[str], reduce: str, dtype: str, on_disk: bool) -> None:

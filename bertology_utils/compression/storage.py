@@ -17,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from ..writing import whole_file
 from .elimination import Eliminating
 from .errors import CompressionError
 from .model import MAPS, NORMS, Compact, Layer
@@ -37,6 +38,7 @@ def save(model: nn.Module, path: str | os.PathLike) -> Path:
     Raises:
         CompressionError: a module that has no plan.
         FileExistsError: there is such a file already.
+        NotWrittenError: the folder takes no file.
     """
     target = Path(path)
     if target.exists():
@@ -45,13 +47,8 @@ def save(model: nn.Module, path: str | os.PathLike) -> Path:
     tensors: dict[str, Tensor] = {}
     for name, tensor in model.state_dict().items():
         tensors |= _shortened(name, tensor.detach().cpu().contiguous(), plan)
-    handle, scratch = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
-    os.close(handle)
-    try:
+    with whole_file(target) as scratch:
         save_file(tensors, scratch, metadata={PLAN: json.dumps(plan)})
-        os.replace(scratch, target)
-    finally:
-        Path(scratch).unlink(missing_ok=True)
     return target
 
 

@@ -2,8 +2,6 @@
 
 import copy
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +21,7 @@ from transformers import (
 from transformers.utils import logging as hf_logging
 
 from ..defaults import DEFAULT_MODEL, MODEL_VARIABLE
+from ..writing import whole_folder
 from .errors import DeviceUnavailableError, UnknownModelError, UnsupportedModelError
 from .families import family_of
 from .hub import first_line, model_folder
@@ -105,26 +104,23 @@ def save_encoder(encoder: Encoder, folder: str | os.PathLike) -> Path:
 
     Raises:
         FileExistsError: ``folder`` exists already.
+        NotWrittenError: a full disk, or a folder that takes nothing.
     """
     target = Path(folder)
     if target.exists():
         raise FileExistsError(f"{target.name!r} exists already; choose another folder")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     before = getattr(encoder.config, TRAINED_HEADS, None)
     try:
         setattr(encoder.config, TRAINED_HEADS, sorted(encoder.trained_heads))
-        with _quiet():
-            encoder.model.save_pretrained(scratch, max_shard_size="1TB")
-        encoder.tokenizer.save_pretrained(scratch)
-        scratch.chmod(0o755)
-        scratch.rename(target)
+        with whole_folder(target) as scratch:
+            with _quiet():
+                encoder.model.save_pretrained(scratch, max_shard_size="1TB")
+            encoder.tokenizer.save_pretrained(scratch)
     finally:
         if before is None:
             delattr(encoder.config, TRAINED_HEADS)
         else:
             setattr(encoder.config, TRAINED_HEADS, before)
-        shutil.rmtree(scratch, ignore_errors=True)
     return target
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
+from ..writing import NotWrittenError
 from .config import LabConfig
-from .runs import LabRun, read_run, write_run
+from .runs import LabRun, RunFileError, read_run, write_run
 from .train import train
 
 #: runs trained side by side at most
@@ -21,7 +23,8 @@ class Grid:
 
     A run is kept under the digest of its settings as soon as it is finished. Killed and started
     again, a grid repeats at most the runs that were being computed. Without a folder, runs are
-    kept in memory.
+    kept in memory. A warning tells of files that are damaged, whose runs are computed again, and
+    of a folder that takes no files; the runs are then kept in memory, too.
     """
 
     def __init__(self, folder: str | Path | None = None) -> None:
@@ -29,13 +32,13 @@ class Grid:
         self._known: dict[str, LabRun] = {}
 
     def find(self, config: LabConfig) -> LabRun | None:
-        """The finished run, or None.
-
-        Raises:
-            RunFileError: its file is damaged.
-        """
+        """The finished run, or None: not finished, or its files are damaged."""
         if config.digest not in self._known and self.folder is not None:
-            run = read_run(config, self.folder)
+            try:
+                run = read_run(config, self.folder)
+            except RunFileError as error:
+                warnings.warn(f"{error}; the run is computed again", stacklevel=2)
+                run = None
             if run is not None:
                 self._known[config.digest] = run
         return self._known.get(config.digest)
@@ -56,10 +59,17 @@ class Grid:
             for run in train(family):
                 self._known[run.config.digest] = run
                 if self.folder is not None:
-                    write_run(run, self.folder)
+                    self._keep(run)
                 if done is not None:
                     done(run)
         return [self._known[config.digest] for config in configs]
+
+    def _keep(self, run: LabRun) -> None:
+        try:
+            write_run(run, self.folder)
+        except NotWrittenError as error:
+            # Minutes of training must not be lost with a file.
+            warnings.warn(f"a finished run is kept in memory only: {error}", stacklevel=3)
 
 
 def families(configs: Iterable[LabConfig]) -> Iterator[list[LabConfig]]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from safetensors.torch import load, save
 from transformers import BertConfig
 
 from ..encoder import Encoder, new_encoder
+from ..writing import whole_file
 from .config import VERSION, LabConfig
 from .language import PAIR_LENGTH, vocabulary, word_tokenizer
 from .model import EPSILON, Weights
@@ -123,32 +123,31 @@ def _as_bert(weights: Weights, layers: int) -> dict[str, torch.Tensor]:
 def write_run(run: LabRun, folder: Path) -> Path:
     """Write a run as ``DIGEST.safetensors`` and then ``DIGEST.json``, each complete or absent.
 
-    The JSON file comes last, so that where it is, the run is finished.
+    The JSON file comes last, so that where it is, the run is finished; it holds digests of both.
+
+    Raises:
+        NotWrittenError: the folder takes no file.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     tensors = {f"final.{name}": value.contiguous() for name, value in run.weights.items()}
     tensors |= {f"early.{name}": value.contiguous() for name, value in run.early.items()}
-    _replace(folder / f"{run.config.digest}.safetensors", save(tensors))
-    text = json.dumps({
+    target, weights = folder / f"{run.config.digest}.json", save(tensors)
+    content = {
         "version": VERSION, "config": asdict(run.config), "moments": run.moments,
         "losses": run.losses, "curves": run.curves, "seconds": run.seconds,
-    })  # fmt: skip
-    target = folder / f"{run.config.digest}.json"
-    _replace(target, text.encode())
+        "weights": _sum(weights),
+    }  # fmt: skip
+    text = json.dumps({**content, "sum": _sum(json.dumps(content).encode())})
+    with whole_file(target) as scratch:
+        scratch.write_text(text, encoding="utf-8")
+        with whole_file(target.with_suffix(".safetensors")) as other:
+            other.write_bytes(weights)
+            # All of it is on the disk. An earlier run's text must not go with these weights.
+            target.unlink(missing_ok=True)
     return target
 
 
-def _replace(target: Path, content: bytes) -> None:
-    handle, scratch = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(scratch, target)
-    except BaseException:
-        Path(scratch).unlink(missing_ok=True)
-        raise
+def _sum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def read_run(config: LabConfig, folder: Path) -> LabRun | None:
@@ -162,9 +161,13 @@ def read_run(config: LabConfig, folder: Path) -> LabRun | None:
         return None
     try:
         raw = json.loads(source.read_text(encoding="utf-8"))
-        tensors = load(source.with_suffix(".safetensors").read_bytes())
+        content = source.with_suffix(".safetensors").read_bytes()
         if raw["config"] != asdict(config):
             raise RunFileError(f"{source.name} holds another run than its name says")
+        own = raw.pop("sum")
+        if (own, raw["weights"]) != (_sum(json.dumps(raw).encode()), _sum(content)):
+            raise RunFileError(f"{source.name} or its weights were changed after they were written")
+        tensors = load(content)
         return LabRun(
             config, tuple(raw["moments"]), tuple(raw["losses"]),
             {name: tuple(values) for name, values in raw["curves"].items()}, raw["seconds"],
@@ -174,5 +177,4 @@ def read_run(config: LabConfig, folder: Path) -> LabRun | None:
     except RunFileError:
         raise
     except Exception as error:
-        message = f"{source.name} cannot be read ({error}); delete it to run again"
-        raise RunFileError(message) from error
+        raise RunFileError(f"{source.name} cannot be read ({error})") from error

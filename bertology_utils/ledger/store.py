@@ -11,7 +11,6 @@ import json
 import os
 import platform
 import re
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ..defaults import DEFAULT_MODEL, MODEL_VARIABLE
+from ..writing import write_whole
 from .claims import load_claims
 from .errors import MeasurementError, MissingBaselineError, ResultFileError, WrongModeError
 from .measurement import BrokenModel, Measured, Measurement, NotTestable, as_measurement, writable
@@ -130,6 +130,7 @@ def record(
         WrongModeError: the claim is only discussed.
         MissingBaselineError: a baseline that the claim declares was not measured.
         MeasurementError: a number is not finite or out of range, or the unit is not the claim's.
+        NotWrittenError: the folder takes no file.
     """
     claim = load_claims()[claim_id]
     if claim.rule is None or claim.measure is None:
@@ -156,7 +157,7 @@ def record(
         versions=dict(_versions()),
         recorded=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    _write(_path(entry.model, claim_id, root), _to_json(entry))
+    write_whole(_path(entry.model, claim_id, root), _to_json(entry) + "\n")
     return entry
 
 
@@ -213,7 +214,7 @@ def adopt(text: str, root: Path | None = None) -> Record:
         raise ResultFileError(f"this is no record: {str(error)[:200]}") from error
     path = _path(model, claim_id, root)
     entry = _from_json(text, path, claim_id, model)
-    _write(path, _to_json(entry))
+    write_whole(path, _to_json(entry) + "\n")
     return entry
 
 
@@ -315,20 +316,6 @@ def _plain(measurement: Measurement) -> dict[str, Any]:
         "interval": None if measurement.interval is None else list(measurement.interval),
         "details": dict(measurement.details),
     }
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".tmp", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _text(path: Path) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 import onnxruntime
 
 from ..encoder import Encoder
+from ..writing import write_whole
 from .calibration import calibration_texts, input_moments
 from .graph import build_graph
 from .vocabulary import vocabulary_script
@@ -57,6 +58,7 @@ def export(encoder: Encoder, folder: str | os.PathLike) -> Exported:
     Raises:
         UnsupportedModelError: the model or its tokenizer is not BERT's.
         ModelTooLargeError: the file would weigh more than :data:`LARGEST_MODEL`.
+        NotWrittenError: a full disk, or a folder that takes nothing.
     """
     moments = input_moments(encoder, calibration_texts())
     content = build_graph(encoder, moments).SerializeToString(deterministic=True)
@@ -65,10 +67,9 @@ def export(encoder: Encoder, folder: str | os.PathLike) -> Exported:
             f"{encoder.name!r} weighs {len(content):,} bytes as int8, more than {LARGEST_MODEL:,}"
         )
     place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
     (place / RECORD_FILE).unlink(missing_ok=True)
-    (place / MODEL_FILE).write_bytes(content)
-    (place / VOCABULARY_FILE).write_text(vocabulary_script(encoder), encoding="utf-8")
+    write_whole(place / MODEL_FILE, content)
+    write_whole(place / VOCABULARY_FILE, vocabulary_script(encoder))
     made = Exported(
         model=encoder.name,
         n_parameters=encoder.n_parameters,
@@ -77,7 +78,7 @@ def export(encoder: Encoder, folder: str | os.PathLike) -> Exported:
         n_layers=encoder.n_layers,
         n_heads=encoder.n_heads,
     )
-    (place / RECORD_FILE).write_text(json.dumps(asdict(made), indent=1) + "\n", encoding="utf-8")
+    write_whole(place / RECORD_FILE, json.dumps(asdict(made), indent=1) + "\n")
     return made
 
 

@@ -113,14 +113,13 @@ def _code_digest(notebook: nbformat.NotebookNode) -> str:
 def environment_digest(root: Path, environ: Mapping[str, str] = os.environ) -> str:
     """Return what all outputs depend on: package, pins, Python, and the BERTOLOGY_* settings.
 
-    A model given as a folder counts with its file names, sizes and times, so that training it
-    further is noticed.
+    A model given as a folder counts with its files, so that training it further is noticed,
+    whatever their times say.
     """
     digest = hashlib.sha256(f"{EXECUTION_FORMAT} {sys.version_info[:2]}".encode())
     for path in package_files(root):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0")
-        with path.open("rb") as handle:
-            digest.update(hashlib.file_digest(handle, "sha256").digest())
+        _add_content(digest, path)
     digest.update((root / "requirements.txt").read_bytes())
     for name in sorted(environ):
         if name.startswith("BERTOLOGY_"):
@@ -128,9 +127,14 @@ def environment_digest(root: Path, environ: Mapping[str, str] = os.environ) -> s
     model = Path(environ.get("BERTOLOGY_MODEL") or os.devnull)
     if model.is_dir():
         for path in sorted(p for p in model.rglob("*") if p.is_file()):
-            status = path.stat()
-            digest.update(f"{path}:{status.st_size}:{status.st_mtime_ns}\0".encode())
+            digest.update(path.as_posix().encode("utf-8", "surrogateescape") + b"\0")
+            _add_content(digest, path)
     return digest.hexdigest()
+
+
+def _add_content(digest: hashlib._Hash, path: Path) -> None:
+    with path.open("rb") as handle:
+        digest.update(hashlib.file_digest(handle, "sha256").digest())
 
 
 def package_files(root: Path) -> Iterator[Path]:

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ..ledger import folder_name, load_claims, missing
+from ..writing import write_whole
 from .chapters import Book, Chapter, environment_digest
 from .errors import ReproduceError
 from .jobs import PACKAGE_ROOT, Cell, Job
@@ -110,9 +111,7 @@ class Manifest:
         self._known.setdefault(folder_name(job.model.name), {}).update(
             dict.fromkeys(claims, job.fingerprint)
         )
-        unfinished = self._path.with_name(f".{self._path.name}.new")
-        unfinished.write_text(json.dumps(self._known, indent=1, sort_keys=True), encoding="utf-8")
-        unfinished.replace(self._path)
+        write_whole(self._path, json.dumps(self._known, indent=1, sort_keys=True))
 
     def _read(self) -> dict[str, dict[str, str]]:
         try:

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from filelock import FileLock, Timeout
 from tqdm.auto import tqdm
 
 from ..ledger import Comparison, adopt, compare
+from ..writing import locked
 from .chapters import read_book
 from .errors import ReproduceError, WorkerError
 from .jobs import PACKAGE_ROOT, Job, Outcome, run_job
@@ -67,6 +67,7 @@ def reproduce(
 
     Raises:
         ReproduceError: no such claim, book or cluster, or another call is using ``root``.
+        NotWrittenError: the folder of results takes no file; what is in it stays.
     """
     if jobs < 1:
         raise ReproduceError(f"{jobs} jobs at once; at least 1 is needed")
@@ -78,25 +79,22 @@ def reproduce(
         raise ReproduceError(f"{book} holds no book: {error}") from error
     chapters, homeless = chapters_of(pages, wanted)
     root = Path(root)
-    root.mkdir(parents=True, exist_ok=True)
-    try:
-        with FileLock(root / ".reproduce.lock", timeout=0):
-            due = plan(pages, chapters, chosen, root, again=again)
-            total = sum(len(found) for found in chapters.values()) * len(chosen)
-            left = sum(len(job.claims) for job in due)
-            report = Report(
-                compare([m.name for m in chosen], wanted, root),
-                kept=total - left,
-                homeless=tuple(homeless),
-            )
-            outcomes = _on_cluster(due, dask) if dask else _here(due, jobs)
-            with tqdm(total=total, initial=total - left, unit="claim", disable=quiet) as bar:
-                for job, outcome in outcomes:
-                    bar.set_postfix_str(f"{Path(job.docname).name} on {job.model.name}")
-                    _keep(job, outcome, root, report)
-                    bar.update(len(job.claims))
-    except Timeout:
-        raise ReproduceError("another reproduction is using this folder of results") from None
+    busy = ReproduceError("another reproduction is using this folder of results")
+    with locked(root / ".reproduce.lock", busy):
+        due = plan(pages, chapters, chosen, root, again=again)
+        total = sum(len(found) for found in chapters.values()) * len(chosen)
+        left = sum(len(job.claims) for job in due)
+        report = Report(
+            compare([m.name for m in chosen], wanted, root),
+            kept=total - left,
+            homeless=tuple(homeless),
+        )
+        outcomes = _on_cluster(due, dask) if dask else _here(due, jobs)
+        with tqdm(total=total, initial=total - left, unit="claim", disable=quiet) as bar:
+            for job, outcome in outcomes:
+                bar.set_postfix_str(f"{Path(job.docname).name} on {job.model.name}")
+                _keep(job, outcome, root, report)
+                bar.update(len(job.claims))
     report.comparison = compare([m.name for m in chosen], wanted, root)
     return report
 

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 from .. import ledger
+from ..writing import write_whole
 from .jobs import Cell, Job, Outcome
 from .models import ModelChoice
 from .unasked import Unasked, claims_named
@@ -114,9 +115,7 @@ def main(asked: str, answer: str) -> None:
         }
     )
     outcome = run_cells(job)
-    unfinished = Path(answer + ".new")
-    unfinished.write_text(json.dumps(vars(outcome)), encoding="utf-8")
-    unfinished.replace(answer)
+    write_whole(answer, json.dumps(vars(outcome)))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import torch
 
 from ..encoder import load_encoder
 from ..ledger import results_root
+from ..writing import whole_file
 from .catalogue import SWEEPS
 from .running import run_sweep
 from .sweep import Sweep, SweepError
@@ -75,7 +76,7 @@ def run(sweep: Sweep, model: str | None, out: Path | None, figure: Path | None) 
         figure: file to draw the first measure into, too.
 
     Raises:
-        SweepError: see :func:`.run_sweep`; another kind of figure.
+        SweepError, NotWrittenError: see :func:`.run_sweep`; another kind of figure.
     """
     if figure is not None and figure.suffix not in _FIGURES:
         raise SweepError(f"{figure.name}: figures are {', '.join(_FIGURES)}")
@@ -89,6 +90,7 @@ def run(sweep: Sweep, model: str | None, out: Path | None, figure: Path | None) 
     for path in write_tables(result, folder):
         print(f"written: {path}")
     if figure is not None:
-        figure.parent.mkdir(parents=True, exist_ok=True)
-        chart(result).savefig(figure, facecolor="white", dpi=150)
+        with whole_file(figure) as scratch:
+            drawn = chart(result)
+            drawn.savefig(scratch, format=figure.suffix[1:], facecolor="white", dpi=150)
         print(f"drawn: {figure}")

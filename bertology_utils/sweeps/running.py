@@ -11,13 +11,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from ..encoder import Encoder
 from ..finetuning import weights_digest
 from ..finetuning.summaries import over_runs
 from ..resampling import Estimate
 from ..run_store import RunStore
+from ..writing import locked
 from .sweep import Sweep, SweepError, Value
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -91,24 +90,21 @@ def run_sweep(
 
     Raises:
         SweepError: values that make no sense, or another sweep is using the folder.
+        NotWrittenError: the folder takes no file, not even to begin with.
     """
     if not sweep.uses_model:
         encoder = None
     runs = sweep.runs(encoder)
     model = "" if encoder is None else f"{encoder.name} {weights_digest(encoder)}"
     store = RunStore(folder, made_with=f"{package_digest()} {model}".strip(), report=say)
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with FileLock(folder / ".lock", timeout=0):
-            todo = store.missing(runs.values())
-            distinct = len({store.digest(config) for config in runs.values()})
-            say(f"{distinct} runs, {len(todo)} of them to be computed")
-            named = {store.digest(config): key for key, config in reversed(runs.items())}
-            progress = _Progress(sweep, named, store, len(todo), say)
-            compute = sweep.work(encoder) if todo else None
-            records = store.run(runs.values(), compute, batches=sweep.batches, done=progress)
-    except Timeout:
-        raise SweepError(f"another sweep is using {folder}") from None
+    with locked(folder / ".lock", SweepError(f"another sweep is using {folder}")):
+        todo = store.missing(runs.values())
+        distinct = len({store.digest(config) for config in runs.values()})
+        say(f"{distinct} runs, {len(todo)} of them to be computed")
+        named = {store.digest(config): key for key, config in reversed(runs.items())}
+        progress = _Progress(sweep, named, store, len(todo), say)
+        compute = sweep.work(encoder) if todo else None
+        records = store.run(runs.values(), compute, batches=sweep.batches, done=progress)
     rows = [
         dict(zip(sweep.axes, key, strict=True))
         | {measure: record["values"].get(measure) for measure in sweep.measures}

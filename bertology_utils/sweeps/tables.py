@@ -11,7 +11,7 @@ from pathlib import Path
 from ..figures import Chart, bars, heatmap, lines
 from ..page import SERIES
 from ..resampling import Estimate
-from ..run_store import write_whole
+from ..writing import write_whole
 from .running import Result
 from .sweep import SweepError
 

@@ -15,6 +15,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..writing import write_whole
+
 CURVE = "training_curve.json"
 
 #: where the text comes from and under which terms, by file name
@@ -57,8 +59,13 @@ def read_log(run: Path) -> list[dict]:
         FileNotFoundError: the folder has no log.
     """
     found: dict[tuple[int, bool], dict] = {}
-    for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines():
-        entry = json.loads(line)
+    for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines(keepends=True):
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            if line.endswith("\n"):
+                raise
+            break  # a run that was killed may leave half of its last line
         found[entry["step"], "held_out" in entry] = entry
     return [found[key] for key in sorted(found)]
 
@@ -104,7 +111,7 @@ def write_card(
     scores = evaluation.read_text(encoding="utf-8").strip()
     stages = [(read_log(folder), last) for folder, last in (*after, (run, step))]
     curve = training_curve(stages)
-    (out / CURVE).write_text(json.dumps(curve, indent=1) + "\n", encoding="utf-8")
+    write_whole(out / CURVE, json.dumps(curve, indent=1) + "\n")
     counts = [
         sum(entry.get("pieces", 0) for entry in log if entry["step"] <= last)
         for log, last in stages
@@ -184,7 +191,7 @@ weights; 95 % intervals in brackets.
 
 {LIMITS}"""
     target = out / "README.md"
-    target.write_text(card, encoding="utf-8")
+    write_whole(target, card)
     return target
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import copy
-import shutil
+import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +17,7 @@ from pathlib import Path
 import torch
 from transformers import AutoTokenizer, BertForPreTraining, BertTokenizer
 
+from ..writing import told
 from . import checkpoints
 from .pretrain import initial_model
 
@@ -32,18 +33,21 @@ def export_model(
 
     Replaces those files of an existing folder and leaves others, such as a model card, alone.
     Dropout, off in pretraining, goes back to BERT's 0.1 for whoever fine-tunes. Tied matrices
-    are stored once. Files appear complete or not at all.
+    are stored once. Files appear complete or not at all, the weights last.
 
     Raises:
         ValueError: a weight that is not finite, or too large for ``dtype``.
+        NotWrittenError: a full disk, or a folder that takes nothing.
     """
     out = Path(out)
     limit = torch.finfo(dtype).max
     for name, parameter in model.named_parameters():
         if not torch.isfinite(parameter).all() or parameter.abs().max() > limit:
             raise ValueError(f"weight {name!r} does not fit {dtype}")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=out.parent) as scratch:
+    with told(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
+    hidden = {"dir": out.parent, "prefix": f".{out.name}.", "suffix": ".new"}
+    with told(out), tempfile.TemporaryDirectory(**hidden) as scratch:
         # A copy, so that the model in hand keeps its precision and its dropout.
         small = BertForPreTraining(copy.deepcopy(model.config)).to(dtype)
         small.load_state_dict(model.state_dict())
@@ -52,9 +56,9 @@ def export_model(
         small.save_pretrained(scratch)
         plain_tokenizer(tokenizer, model.config.max_position_embeddings).save_pretrained(scratch)
         out.mkdir(exist_ok=True)
-        for name in ("model.safetensors", "config.json", *TOKENIZER_FILES):
+        for name in ("config.json", *TOKENIZER_FILES, "model.safetensors"):
             (Path(scratch) / name).chmod(0o644)
-            shutil.move(Path(scratch) / name, out / name)
+            os.replace(Path(scratch) / name, out / name)
     return out
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from pathlib import Path
 
+from ..writing import whole_file
 from .text import CorpusError
 
 
@@ -33,6 +32,7 @@ def download_text(
     Raises:
         CorpusError: the data set cannot be had, lacks the column, or holds no text. Nothing is
             left behind then.
+        NotWrittenError: a full disk, or a folder that takes nothing.
     """
     parts = (re.sub(r"[^\w.-]+", "_", part) for part in (Path(hub_id).name, config, split) if part)
     name = "-".join(parts)
@@ -50,18 +50,13 @@ def download_text(
         raise CorpusError(
             f"data set {hub_id!r} has no column {column!r}; it has {', '.join(rows.column_names)}"
         )
-    temporary = target.parent / f".tmp-{os.getpid()}"
-    temporary.mkdir(parents=True, exist_ok=True)
-    try:
+    with whole_file(target) as scratch:
         written = 0
-        with open(temporary / target.name, "w", encoding="utf-8") as handle:
+        with open(scratch, "w", encoding="utf-8") as handle:
             for row in rows:
                 for line in str(row[column] or "").splitlines():
                     if line.strip():
                         written += handle.write(line.strip() + "\n")
         if not written:
             raise CorpusError(f"data set {hub_id!r}: column {column!r} holds no text")
-        (temporary / target.name).rename(target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     return target.parent

@@ -15,8 +15,10 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -28,6 +30,7 @@ from tqdm.auto import tqdm
 from transformers import AutoTokenizer, BertConfig, BertForPreTraining
 
 from ..encoder import evaluating
+from ..writing import NotWrittenError, locked, told, write_whole
 from . import checkpoints, text
 from .hub_text import download_text, looks_like_hub
 from .masking import ALWAYS_MASK, MaskingScheme, apply_masking
@@ -346,15 +349,30 @@ def pretrain(
     Raises
     ------
     ValueError
-        When ``out`` holds a run with other settings than ``config``. ``steps`` and
-        ``decay_steps`` may change while the decay has not begun.
+        When ``out`` holds a run with other settings than ``config``, or another process trains
+        there. ``steps`` and ``decay_steps`` may change while the decay has not begun.
+    NotWrittenError
+        When the disk is full or ``out`` takes nothing; checkpoints that are there stay.
     """
     accelerator = Accelerator(
         mixed_precision=mixed_precision or ("bf16" if _has_bf16(cpu) else "no"), cpu=cpu
     )
-    device, main = accelerator.device, accelerator.is_main_process
+    main = accelerator.is_main_process
     out = Path(out)
-    out.mkdir(parents=True, exist_ok=True)
+    busy = checkpoints.CheckpointError(f"another training run is using {out}")
+    with locked(out / ".lock", busy) if main else nullcontext():
+        return _train(
+            accelerator, model, tokenizer, train, held, out, config, save_every, evaluate_every,
+            log_every, held_out_rows, progress,
+        )  # fmt: skip
+
+
+def _train(
+    accelerator: Accelerator, model: BertForPreTraining, tokenizer, train: Sequence[text.Source],
+    held: Sequence[text.Source], out: Path, config: PretrainConfig, save_every: int,
+    evaluate_every: int, log_every: int, held_out_rows: int, progress: bool,
+) -> HeldOut | None:  # fmt: skip
+    device, main = accelerator.device, accelerator.is_main_process
     heads = PretrainingHeads(model)
     optimizer = torch.optim.AdamW(
         parameter_groups(heads, config.weight_decay),
@@ -367,7 +385,7 @@ def pretrain(
     done = checkpoints.resume(out, model, optimizer, asdict(config))
     heads, optimizer = accelerator.prepare(heads, optimizer)
     fixed = held_out_batches(held, tokenizer, config.max_length, held_out_rows)
-    log = (out / "log.jsonl").open("a", encoding="utf-8") if main else None
+    log = _Log(out / "log.jsonl") if main else None
     stream = text.iterate_batches(
         train,
         size=config.max_length - 3,
@@ -411,7 +429,7 @@ def pretrain(
                     "pieces": window["tokens"],
                     "pieces_per_second": round(window["tokens"] / seconds, 1),
                 }
-                _write(log, entry)
+                log.write(entry)
                 bar.set_postfix(mlm=entry["mlm_loss"], tps=entry["pieces_per_second"])
             if step % log_every == 0:
                 window = {"mlm": 0.0, "nsp": 0.0, "tokens": 0, "n": 0}
@@ -420,7 +438,7 @@ def pretrain(
                 with evaluating(heads):
                     result = evaluate(heads, fixed, device)
                 if main:
-                    _write(log, {"step": step, "held_out": asdict(result)})
+                    log.write({"step": step, "held_out": asdict(result)})
                 window["time"] = time.perf_counter()
             if main and (step % save_every == 0 or last):
                 checkpoints.save(out, step, model, optimizer, asdict(config))
@@ -435,9 +453,26 @@ def _has_bf16(cpu: bool) -> bool:
     return not cpu and torch.cuda.is_available() and torch.cuda.is_bf16_supported()
 
 
-def _write(log, entry: dict) -> None:
-    log.write(json.dumps(entry) + "\n")
-    log.flush()
+class _Log:
+    """A file of JSON lines that goes on after the last whole one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with told(path):
+            self.file = path.open("ab+")
+            self.file.seek(0)
+            # Half a line, which a run that was killed may leave, would spoil the next one too.
+            whole = self.file.read().rfind(b"\n") + 1
+            self.file.truncate(whole)
+
+    def write(self, entry: dict) -> None:
+        with told(self.path):
+            self.file.write(json.dumps(entry).encode() + b"\n")
+            self.file.flush()
+
+    def close(self) -> None:
+        with suppress(OSError):  # what could not be written has been told
+            self.file.close()
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -510,9 +545,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         ]
         loss = closed_form_head(model, batches, text.piece_counts(train, len(tokenizer)))
         tqdm.write(f"closed-form head: loss {loss:.3f}")
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "sources.json").write_text(
-        json.dumps({"train": text.describe(train), "held_out": text.describe(held)}, indent=1)
+    write_whole(
+        out / "sources.json",
+        json.dumps({"train": text.describe(train), "held_out": text.describe(held)}, indent=1),
     )
     pretrain(
         model,
@@ -529,4 +564,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (ValueError, NotWrittenError) as error:
+        sys.exit(f"error: {error}")

@@ -9,12 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from zipfile import BadZipFile
 
 import numpy as np
+
+from ..writing import NotWrittenError, whole_file
 
 SENTENCE_END = (".", "!", "?", "…")
 CLOSING = ('"', "'", ")", "]", "”", "’")
@@ -166,7 +169,8 @@ def load_corpus(
     """Read, decontaminate, split and tokenise a folder: (training sources, held-out sources).
 
     ``exclude`` holds sentences under :func:`normalise`; any line with one of them is dropped.
-    With ``cache`` the tokenised arrays are kept there under a hash of all inputs.
+    With ``cache`` the tokenised arrays are kept there under a hash of all inputs; a warning says
+    when they cannot be.
     """
     specs = specs or {}
     train: list[Source] = []
@@ -179,29 +183,16 @@ def load_corpus(
             continue
         digest = hashlib.sha256(path.read_bytes() + excluded_hash.encode())
         digest.update(tokenizer.backend_tokenizer.to_str().encode())
-        entry = Path(cache) / f"{name}-{digest.hexdigest()[:16]}" if cache else None
-        pair = _cached(entry.with_suffix(".npz"), name, spec) if entry else None
+        whole = digest.hexdigest()
+        entry = Path(cache) / f"{name}-{whole[:16]}.npz" if cache else None
+        pair = _cached(entry, whole, name, spec) if entry else None
         if pair is None:
             lines = [x for x in read_lines(path) if not is_contaminated(x, exclude)]
             if not lines:
                 raise CorpusError(f"{path.name}: no text left")
             pair = [tokenise(name, spec, part, tokenizer) for part in hold_out(lines) if part]
             if entry and len(pair) == 2:
-                entry.parent.mkdir(parents=True, exist_ok=True)
-                temporary = entry.with_suffix(".tmp.npz")
-                np.savez(
-                    temporary,
-                    **{
-                        f"{part}_{key}": array
-                        for part, source in zip(("train", "held"), pair, strict=True)
-                        for key, array in (
-                            ("ids", source.ids),
-                            ("lines", source.lines),
-                            ("sents", source.sentences),
-                        )
-                    },
-                )
-                temporary.rename(entry.with_suffix(".npz"))
+                _keep(entry, whole, pair)
         train.append(pair[0])
         held += pair[1:]
     if not train:
@@ -209,12 +200,31 @@ def load_corpus(
     return train, held
 
 
-def _cached(path: Path, name: str, spec: SourceSpec) -> list[Source] | None:
-    """The two sources kept in a file; None where there is none, or it is damaged."""
+#: names of a source's arrays in a file
+_ARRAYS = {"ids": "ids", "lines": "lines", "sents": "sentences"}
+
+
+def _keep(path: Path, digest: str, pair: Sequence[Source]) -> None:
+    arrays = {
+        f"{part}_{key}": getattr(source, attribute)
+        for part, source in zip(("train", "held"), pair, strict=True)
+        for key, attribute in _ARRAYS.items()
+    }
+    try:
+        with whole_file(path) as scratch, scratch.open("wb") as file:
+            np.savez(file, made_from=np.array(digest), **arrays)
+    except NotWrittenError as error:  # a cache costs time, not results
+        warnings.warn(f"the tokenised text is not kept: {error}", stacklevel=3)
+
+
+def _cached(path: Path, digest: str, name: str, spec: SourceSpec) -> list[Source] | None:
+    """The two sources kept in a file; None where there is none, or it is damaged or another's."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
+            if str(arrays["made_from"]) != digest:
+                return None
             return [
-                Source(name, spec, *(arrays[f"{part}_{k}"] for k in ("ids", "lines", "sents")))
+                Source(name, spec, *(arrays[f"{part}_{key}"] for key in _ARRAYS))
                 for part in ("train", "held")
             ]
     except (OSError, ValueError, KeyError, EOFError, BadZipFile, AttributeError, TypeError):

@@ -6,12 +6,12 @@ import csv
 import hashlib
 import io
 import json
-import os
 import re
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from bertology_utils.writing import whole_file
 
 from .assignment import SETUP_TAG, Assignment
 from .judge import Verdict, given_names, judge
@@ -213,14 +213,6 @@ def _write_table(table: Path, columns: list[str], rows: dict[str, dict[str, str]
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows[name] for name in sorted(rows))
-    table.parent.mkdir(parents=True, exist_ok=True)
-    handle, path = tempfile.mkstemp(dir=table.parent, prefix=f".{table.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as out:
-            out.write(text.getvalue())
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(path, table)
-    except BaseException:
-        os.unlink(path)
-        raise
+    with whole_file(table) as scratch:
+        scratch.chmod(0o600)  # grades are nobody else's business
+        scratch.write_text(text.getvalue(), encoding="utf-8", newline="")

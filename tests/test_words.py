@@ -16,6 +16,7 @@ from bertology_utils.words import (
     TextTypeError,
     WordList,
     align,
+    cut,
     in_order,
     make_batch,
     pool_batch,
@@ -336,3 +337,32 @@ def test_alignment_with_the_embedded_vocabulary(embedded):
     assert pieces["well-known"] == ["well", "-", "known"]
     assert pieces["?"] == ["?"]
     assert "".join(pieces["unbelievably"]).replace("##", "") == "unbelievably"
+
+
+@pytest.mark.parametrize("pass_cost", [None, 0, 5, 10_000])
+def test_cuts_cover_everything_within_the_budget(pass_cost):
+    lengths = sorted((3 + (i * 37) % 29 for i in range(200)), reverse=True) + [1]
+    parts = cut([90, *lengths], 64, pass_cost)
+    assert [i for part in parts for i in range(part.start, part.stop)] == list(range(202))
+    assert parts[0] == slice(0, 1), "a text beyond the budget stands alone"
+    sizes = [90, *lengths]
+    assert all(sizes[p.start] * (p.stop - p.start) <= 64 for p in parts[1:])
+
+
+def test_the_cheapest_cut_is_found():
+    lengths = [9, 9, 8, 4, 4, 4, 3, 1]
+
+    def cost(parts, each):
+        return sum(lengths[p.start] * (p.stop - p.start) + each for p in parts)
+
+    def all_cuts(start=0):
+        if start == len(lengths):
+            yield []
+        for stop in range(start + 1, len(lengths) + 1):
+            if stop - start == 1 or lengths[start] * (stop - start) <= 30:
+                yield from ([slice(start, stop), *rest] for rest in all_cuts(stop))
+
+    for each in (0, 3, 8, 100):
+        best = min(cost(parts, each) for parts in all_cuts())
+        assert cost(cut(lengths, 30, each), each) == best
+    assert cut([], 30, 3) == []

@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from ..encoder import BertologyError, Encoder, Trunk, evaluating, is_plain, pieces_at_once
+from ..encoder import (
+    BertologyError,
+    Encoder,
+    Trunk,
+    evaluating,
+    is_plain,
+    pass_cost,
+    pieces_at_once,
+)
 from ..words import Batch, Text, make_batch, token_batches
 from .sites import UnknownSiteError, n_entries, place, site_of, split_heads
 
@@ -143,7 +151,11 @@ def run_with_cache(
     with evaluating(encoder):
         # What every layer returns anyway needs no hooks, and no more than the layers.
         if set(names) <= set(DEFAULT_NAMES) and is_plain(encoder):
-            read = dict(zip(DEFAULT_NAMES, Trunk(encoder).read(batch), strict=True))
+            trunk = Trunk(encoder)
+            if not names:
+                trunk.encode(batch)
+                return Cache({}, batch, encoder.name)
+            read = dict(zip(DEFAULT_NAMES, trunk.read(batch), strict=True))
             return Cache({name: read[name] for name in names}, batch, encoder.name)
         with capture(encoder, names) as cache:
             encoder.encode(batch)
@@ -160,7 +172,8 @@ def stream(
 ) -> Iterator[Cache]:
     """A :class:`Cache` per token-budget batch, for any number of texts in bounded memory.
 
-    On a CPU a batch holds no more than stays in its caches, even where the budget allows more.
+    On a CPU a batch holds no more than stays in its caches, even where the budget allows more, and
+    ends early where texts get shorter, so that little is padded.
     ``cache.batch.index`` tells the place of each text. Reduce each cache before the next one:
     what the caller keeps is what memory holds.
 
@@ -172,5 +185,7 @@ def stream(
         site_of(name)
     # A budget below 1 is refused where batches are cut.
     budget = pieces_at_once(encoder, max_tokens)
-    batches = token_batches(encoder, texts, max_tokens=budget, window=window)
+    batches = token_batches(
+        encoder, texts, max_tokens=budget, window=window, pass_cost=pass_cost(encoder)
+    )
     return (run_with_cache(encoder, batch, names) for batch in batches)

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..encoder import Encoder, Trunk, evaluating, is_plain, pieces_at_once
-from ..words import Aligned
+from ..encoder import Encoder, Trunk, evaluating, is_plain, pass_cost, pieces_at_once
+from ..words import Aligned, cut
 
 Result = TypeVar("Result")
 
@@ -88,7 +88,8 @@ def read_queries(
         results: list[Result | None] = [None] * len(chunk)
         with evaluating(encoder):
             hidden_at = Trunk(encoder).encode_at if is_plain(encoder) else partial(_all_at, encoder)
-            for part in _cut(keys, budget):
+            for cut_out in cut([len(ids) for _, _, ids in keys], budget, pass_cost(encoder)):
+                part = keys[cut_out]
                 hidden = hidden_at(_inputs(part, pad_id), torch.tensor([key[0] for key in part]))
                 logits = encoder.mlm_logits(hidden).float()
                 owners = [(i, j) for i, key in enumerate(part) for j in groups[key]]
@@ -98,15 +99,6 @@ def read_queries(
                 for (_, j), result in zip(owners, answered, strict=True):
                     results[j] = result
         yield from results
-
-
-def _cut(keys: Sequence[tuple], budget: int) -> Iterator[Sequence[tuple]]:
-    """Runs of keys (read, types, ids), longest first, of at most ``budget`` padded pieces."""
-    start = 0
-    while start < len(keys):
-        rows = max(1, budget // len(keys[start][2]))
-        yield keys[start : start + rows]
-        start += rows
 
 
 def _all_at(encoder: Encoder, inputs: _Inputs, reads: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from .loading import load_encoder, new_encoder, random_encoder, save_encoder
 from .model import Encoder, TokenBatch, evaluating
 from .precision import in_bfloat16
 from .shrink import kept_heads, shrink_heads
-from .trunk import Trunk, first_states, is_plain, pieces_at_once
+from .trunk import Trunk, first_states, is_plain, pass_cost, pieces_at_once
 
 __all__ = [
     "DEFAULT_MODEL",
@@ -39,6 +39,7 @@ __all__ = [
     "kept_heads",
     "load_encoder",
     "new_encoder",
+    "pass_cost",
     "pieces_at_once",
     "random_encoder",
     "save_encoder",

@@ -28,6 +28,8 @@ _BLOCKS = (
     XLMRobertaLayer,
 )
 
+#: pieces that take about as long as what a pass costs besides its pieces
+CPU_PASS = 32
 _RECORDERS = "transformers.utils.output_capturing"
 
 #: pieces that one pass on a CPU works on: what a layer makes of them stays in the caches
@@ -45,6 +47,14 @@ def pieces_at_once(encoder: Encoder, budget: int) -> int:
     A processor is fastest on what fits its caches, an accelerator on as much as it can hold.
     """
     return min(budget, CPU_PIECES) if encoder.device.type == "cpu" else budget
+
+
+def pass_cost(encoder: Encoder) -> int | None:
+    """What one more pass costs on the encoder's device, in padded pieces of the same time.
+
+    None on an accelerator, where starting a pass costs as much as thousands of pieces.
+    """
+    return CPU_PASS if encoder.device.type == "cpu" else None
 
 
 def is_plain(encoder: Encoder) -> bool:

@@ -1,7 +1,7 @@
 """Text -> pieces -> words: alignment, token-budget batches, pooling."""
 
 from .align import Aligned, Text, TextPair, Word, WordList, align, align_all
-from .batches import Batch, in_order, make_batch, token_batches
+from .batches import Batch, cut, in_order, make_batch, token_batches
 from .errors import (
     AlignmentError,
     EmptyTextError,
@@ -26,6 +26,7 @@ __all__ = [
     "WordList",
     "align",
     "align_all",
+    "cut",
     "in_order",
     "make_batch",
     "pool_batch",

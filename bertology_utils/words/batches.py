@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
@@ -126,6 +127,7 @@ def token_batches(
     *,
     max_tokens: int = 4096,
     window: int = 4096,
+    pass_cost: int | None = None,
 ) -> Iterator[Batch]:
     """Batches of texts of similar length, each of at most ``max_tokens`` padded pieces.
 
@@ -138,6 +140,8 @@ def token_batches(
         texts: any iterable of texts, read once.
         max_tokens: budget of a batch: texts times the length of the longest.
         window: texts read ahead.
+        pass_cost: what a further batch costs, in padded pieces. None fills every batch; a number
+            ends batches early where texts get shorter and padding would cost more.
 
     Raises:
         TextTypeError: ``texts`` is one string, or holds something that is no text.
@@ -147,25 +151,57 @@ def token_batches(
     checked_texts(texts)
     if max_tokens < 1 or window < 1:
         raise ValueError(f"max_tokens and window start at 1, got {max_tokens} and {window}")
-    return _batches(source, texts, max_tokens, window)
+    return _batches(source, texts, max_tokens, window, pass_cost)
 
 
-def _batches(source, texts: Iterable[Text], max_tokens: int, window: int) -> Iterator[Batch]:
+def _batches(
+    source, texts: Iterable[Text], max_tokens: int, window: int, pass_cost: int | None
+) -> Iterator[Batch]:
     tokenizer, _ = tokenizer_of(source)
     stream, offset = iter(texts), 0
     while chunk := list(islice(stream, window)):
         rows = align_all(source, chunk)
         lengths = [len(row.input_ids) for row in rows]
         order = sorted(range(len(rows)), key=lambda i: (-lengths[i], i))
-        start = 0
-        while start < len(order):
-            fit = max(1, max_tokens // lengths[order[start]])
-            chosen = order[start : start + fit]
+        for part in cut([lengths[i] for i in order], max_tokens, pass_cost):
+            chosen = order[part]
             yield pad(
                 [rows[i] for i in chosen], [offset + i for i in chosen], tokenizer.pad_token_id
             )
-            start += fit
         offset += len(chunk)
+
+
+def cut(lengths: Sequence[int], budget: int, pass_cost: int | None) -> list[slice]:
+    """Cut texts into batches of at most ``budget`` padded pieces; a longer text stands alone.
+
+    Args:
+        lengths: pieces of every text, longest first.
+        budget: texts times the longest of a batch.
+        pass_cost: None fills every batch; else the cut with the least padded pieces, a batch
+            counting as that many more.
+    """
+    if pass_cost is None:
+        slices, start = [], 0
+        while start < len(lengths):
+            stop = min(len(lengths), start + max(1, budget // lengths[start]))
+            slices.append(slice(start, stop))
+            start = stop
+        return slices
+    longest = np.asarray(lengths, dtype=np.float64)
+    n = len(longest)
+    # least[i]: cost of the first i texts; a last batch from j costs its rows times its longest.
+    least, begin, first = np.zeros(n + 1), np.zeros(n, dtype=np.int64), 0
+    for i in range(1, n + 1):
+        while first < i - 1 and longest[first] * (i - first) > budget:
+            first += 1
+        costs = least[first:i] + longest[first:i] * np.arange(i - first, 0, -1)
+        best = int(costs.argmin())
+        least[i], begin[i - 1] = costs[best] + pass_cost, first + best
+    slices, stop = [], n
+    while stop:
+        slices.append(slice(int(begin[stop - 1]), stop))
+        stop = slices[-1].start
+    return slices[::-1]
 
 
 def in_order(results: Iterable[tuple[Batch, Sequence[Item]]]) -> list[Item]:

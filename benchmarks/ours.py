@@ -14,7 +14,14 @@ from transformers import BertConfig
 
 from bertology_utils.activations import collect, stream
 from bertology_utils.cloze import compare_sentences, pll
-from bertology_utils.encoder import Encoder, evaluating, load_encoder, new_encoder
+from bertology_utils.encoder import (
+    Encoder,
+    evaluating,
+    load_encoder,
+    new_encoder,
+    pass_cost,
+    pieces_at_once,
+)
 from bertology_utils.interventions import ablate_heads, sweep_heads
 from bertology_utils.words import align_all, token_batches
 
@@ -97,12 +104,13 @@ def nothing_kept(folder: str, texts: str):
 
 
 def bare_forward(folder: str, texts: str):
-    """The same batches through the encoder and nothing else."""
+    """The same batches through the model's own forward pass and nothing else."""
     encoder, listed = load_encoder(folder, device="cpu"), _texts(texts)
+    budget = {"max_tokens": pieces_at_once(encoder, 4096), "pass_cost": pass_cost(encoder)}
 
     def run():
         n = 0
-        for batch in token_batches(encoder, listed):
+        for batch in token_batches(encoder, listed, **budget):
             with evaluating(encoder):
                 encoder.encode(batch)
             n += len(batch)

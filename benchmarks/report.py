@@ -47,8 +47,7 @@ def as_json(value: Sequence | Book) -> object:
     """Dataclasses as JSON, numbers that are none as null."""
     if isinstance(value, Book):
         return asdict(value)
-    rows = [asdict(item) for item in value]
-    return [{k: None if _nan(v) else v for k, v in row.items()} for row in rows]
+    return [{key: _number(v) for key, v in asdict(item).items()} for item in value]
 
 
 def merged(earlier: list[dict], rows: list[dict]) -> list[dict]:
@@ -57,8 +56,10 @@ def merged(earlier: list[dict], rows: list[dict]) -> list[dict]:
     return [new.pop(row["name"], row) for row in earlier] + list(new.values())
 
 
-def _nan(value: object) -> bool:
-    return isinstance(value, float) and math.isnan(value) or value == (math.nan, math.nan)
+def _number(value: object) -> object:
+    if isinstance(value, tuple):
+        return [_number(item) for item in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def markdown(results: dict) -> str:

@@ -70,7 +70,8 @@ def main(arguments: list[str] | None = None) -> int:
                 if options.match not in comparison.name:
                     continue
                 for side in (comparison.ours.side, comparison.theirs.side):
-                    if side not in sides:
+                    # A process that was killed, for its memory say, fails one row and not the rest.
+                    if side not in sides or not sides[side].alive:
                         if side == "peers":
                             python["peers"] = peers_python(options.peers)
                         used = python.get(side) or sys.executable

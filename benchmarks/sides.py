@@ -69,6 +69,11 @@ class Side:
         self.process.stdin.close()
         self.process.wait()
 
+    @property
+    def alive(self) -> bool:
+        """True while the process can be asked."""
+        return self.process.poll() is None
+
     def run(self, task: Task, out: Path | None = None) -> dict:
         """Seconds, processor seconds and peak memory of one run.
 
@@ -77,10 +82,14 @@ class Side:
         """
         request = {"task": task.function, "arguments": dict(task.arguments)}
         request["out"] = None if out is None else str(out)
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # reading finds the end as well, and says so
         line = self.process.stdout.readline()
         if not line:
+            self.process.wait()
             raise SideError(f"the process of {self.name!r} ended during {task.function}")
         reply = json.loads(line)
         if "error" in reply:

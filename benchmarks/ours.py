@@ -144,23 +144,28 @@ def _deep(folder: str, n_layers: int | None) -> Encoder:
     return new_encoder(config, encoder.tokenizer, seed=0, name=f"{n_layers} layers", device="cpu")
 
 
-def _sweep(folder: str, texts: str, direction: str, n_layers: int | None):
+def _sweep(folder: str, texts: str, n_layers: int | None):
     encoder, listed = _deep(folder, n_layers), _texts(texts)
     mask = encoder.tokenizer.mask_token_id
-    places = [row.input_ids.index(mask) for row in align_all(encoder, listed)]
-    vector = torch.from_numpy(np.load(direction))
-    return encoder, listed, places, lambda hidden, _batch: hidden @ vector
+    return encoder, listed, [row.input_ids.index(mask) for row in align_all(encoder, listed)]
 
 
 def sweep_ours(folder: str, texts: str, direction: str, n_layers: int | None = None):
     """Every head silenced, read at the mask along a direction of the last layer."""
-    encoder, listed, places, measure = _sweep(folder, texts, direction, n_layers)
-    return lambda: {"values": sweep_heads(encoder, listed, measure, places=places).values}
+    encoder, listed, places = _sweep(folder, texts, n_layers)
+    vector = torch.from_numpy(np.load(direction))
+
+    def run():
+        found = sweep_heads(encoder, listed, lambda hidden, _batch: hidden @ vector, places=places)
+        return {"values": found.values}
+
+    return run
 
 
 def sweep_naive(folder: str, texts: str, direction: str, n_layers: int | None = None):
-    """One run of the encoder a head, hooks silencing it; the same batches."""
-    encoder, listed, places, measure = _sweep(folder, texts, direction, n_layers)
+    """One run of the encoder a head, with this package's own hooks and batches."""
+    encoder, listed, places = _sweep(folder, texts, n_layers)
+    vector = torch.from_numpy(np.load(direction))
 
     def run():
         values = np.empty((encoder.n_layers, encoder.n_heads, len(listed)))
@@ -171,7 +176,60 @@ def sweep_naive(folder: str, texts: str, direction: str, n_layers: int | None = 
                     with evaluating(encoder), ablate_heads(encoder, {layer: [head]}):
                         hidden = encoder.encode(batch)
                         own = hidden[torch.arange(len(index)), [places[i] for i in index]]
-                        values[layer, head, index] = measure(own, batch).numpy()
+                        values[layer, head, index] = (own @ vector).numpy()
+        return {"values": values}
+
+    return run
+
+
+#: vocabulary numbers of the two words whose logits are compared at the mask
+WORDS = (2000, 3000)
+
+
+def sweep_ours_words(folder: str, texts: str, n_layers: int | None = None):
+    """Every head silenced: by how much one word is preferred to another at the mask."""
+    encoder, listed, places = _sweep(folder, texts, n_layers)
+    head = encoder.model.cls.predictions
+    with torch.no_grad():
+        vector = head.decoder.weight[WORDS[0]] - head.decoder.weight[WORDS[1]]
+        offset = head.decoder.bias[WORDS[0]] - head.decoder.bias[WORDS[1]]
+
+    def run():
+        found = sweep_heads(
+            encoder,
+            listed,
+            lambda hidden, _batch: head.transform(hidden) @ vector + offset,
+            places=places,
+        )
+        return {"values": found.values}
+
+    return run
+
+
+def sweep_plain(folder: str, texts: str, n_layers: int | None = None):
+    """Plain transformers: a hook silences one head, the whole model runs on all texts in one batch,
+    and two of its logits are read at the mask."""
+    encoder, listed, _ = _sweep(folder, texts, n_layers)
+    model, width = encoder.model.eval(), encoder.d_head
+    inputs = encoder.tokenizer(listed, padding=True, return_tensors="pt")
+    places = (inputs["input_ids"] == encoder.tokenizer.mask_token_id).int().argmax(1)
+    rows = torch.arange(len(listed))
+
+    @torch.no_grad()
+    def run():
+        values = np.empty((encoder.n_layers, encoder.n_heads, len(listed)))
+        for layer, block in enumerate(model.bert.encoder.layer):
+            for head in range(encoder.n_heads):
+
+                def off(_module, args, first=head * width):
+                    z = args[0].clone()
+                    z[..., first : first + width] = 0
+                    return (z,)
+
+                handle = block.attention.output.dense.register_forward_pre_hook(off)
+                logits = model(**inputs).prediction_logits[rows, places]
+                handle.remove()
+                values[layer, head] = (logits[:, WORDS[0]] - logits[:, WORDS[1]]).numpy()
         return {"values": values}
 
     return run

@@ -145,14 +145,24 @@ class Suite:
             }
             ours = Task("ours", "sweep_ours", given)
             for layers, goal in ((None, 2.5), (12, 3.0)):
-                deep = {**given, "n_layers": layers}
+                about = f"all heads of {layers or encoder.n_layers} layers, {_count(n)}"
+                deep = {"folder": given["folder"], "texts": given["texts"], "n_layers": layers}
                 yield Comparison(
                     "ablation",
-                    f"all heads of {layers or encoder.n_layers} layers, {_count(n)}, naive",
+                    f"{about}, plain transformers",
+                    Task("ours", "sweep_ours_words", deep),
+                    Task("ours", "sweep_plain", deep),
+                    close("values", 1e-3),
+                    goal,
+                )
+                deep = {**deep, "direction": str(direction)}
+                yield Comparison(
+                    "ablation",
+                    f"{about}, this package one head at a time",
                     Task("ours", "sweep_ours", deep),
                     Task("ours", "sweep_naive", deep),
                     same_bits("values"),
-                    goal,
+                    note="encoder alone on both sides",
                 )
             for logits, note in ((True, ""), (False, "vocabulary logits left out by hand")):
                 best = "" if logits else ", at its best"

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from ..activations import capture
 from ..encoder import Encoder, evaluating
+from ..finetuning.tuned import states
 from ..heads import TunedEncoder
-from ..words import Batch, Text, make_batch
+from ..words import Text, make_batch
 
 #: last hidden states [b, T, D], numbers of the texts [b] -> (loss [b] in nats, share right [b])
 Score = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
@@ -97,7 +98,10 @@ def classified(
         loss = torch.nn.functional.cross_entropy(logits, wanted, reduction="none")
         return loss, (logits.argmax(-1) == wanted).float()
 
-    return _trial(tuned.encoder, name, make_batch(tuned.encoder, list(texts)), score, "first")
+    encoder = tuned.encoder
+    hidden = states(encoder, list(texts), range(encoder.n_layers + 1))
+    mask = make_batch(encoder, list(texts)).attention_mask
+    return Trial(encoder, name, tuple(hidden), mask, score, "first")
 
 
 def masked_words(
@@ -132,13 +136,8 @@ def masked_words(
         zero = each.new_zeros(len(index))
         return zero.index_add(0, owner, each) / counts, zero.index_add(0, owner, hit) / counts
 
-    return _trial(encoder, "masked words", batch.with_ids(ids), score)
-
-
-def _trial(
-    encoder: Encoder, name: str, batch: Batch, score: Score, reads: str = "all"
-) -> Trial:
+    batch = batch.with_ids(ids)
     with evaluating(encoder), capture(encoder, ["hidden_states"]) as cache:
         encoder.encode(batch)
-    hidden = tuple(state.detach() for state in cache.layers["hidden_states"])
-    return Trial(encoder, name, hidden, batch.attention_mask, score, reads)
+    states_of_all = tuple(state.detach() for state in cache.layers["hidden_states"])
+    return Trial(encoder, "masked words", states_of_all, batch.attention_mask, score)

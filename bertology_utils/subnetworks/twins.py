@@ -64,9 +64,8 @@ def train_tiny(
     batch = make_batch(encoder, list(sentences))
     special = len(encoder.tokenizer.all_special_ids)
     draw = torch.Generator().manual_seed(seed)
-    optimiser = torch.optim.AdamW(
-        encoder.model.parameters(), lr=lr, weight_decay=0.01, fused=True
-    )
+    parameters = list(encoder.model.parameters())
+    optimiser = torch.optim.AdamW(parameters, lr=lr, weight_decay=0.01, fused=True)
     losses = []
     with torch.random.fork_rng():
         torch.manual_seed(seed)
@@ -83,7 +82,7 @@ def train_tiny(
             loss = nn.functional.cross_entropy(encoder.mlm_logits(hidden[chosen]), ids[chosen])
             optimiser.zero_grad()
             loss.backward()
-            nn.utils.clip_grad_norm_(encoder.model.parameters(), 1.0)
+            nn.utils.clip_grad_norm_(parameters, 1.0)
             optimiser.step()
             losses.append(loss.item())
     encoder.model.eval()

@@ -117,6 +117,12 @@ def test_lines_draw_bands_baselines_and_the_papers_point():
     assert len(looks) == 2
 
 
+def test_places_of_lines_are_written_with_the_digits_that_a_reader_wants():
+    places = [0, 71 / 72, 0.1 + 0.2, 50 / 3, np.float64(12345.6), np.int64(7)]
+    chart = figures.lines({"a": [0.0] * len(places)}, x=places)
+    assert [row[0] for row in chart.rows] == ["0", "0.9861", "0.3", "16.67", "12346", "7"]
+
+
 def test_lines_take_named_places():
     chart = figures.lines({"a": [1, 2]}, x=["before", "after"])
     assert [t.get_text() for t in chart.axes[0].get_xticklabels()] == ["before", "after"]

@@ -97,10 +97,17 @@ def lines(
         legend(chart, axes)
     chart.columns = (xlabel or "x", *points)
     chart.rows = [
-        (str(label), *(values[i].value for values in points.values()))
+        (_in_a_table(label), *(values[i].value for values in points.values()))
         for i, label in enumerate(labels)
     ]
     return chart
+
+
+def _in_a_table(label: object) -> str:
+    """A place on the x axis in words; of fractions, the digits that a reader wants."""
+    if not isinstance(label, float | np.floating):
+        return str(label)
+    return f"{label:.4g}" if abs(label) < 1e4 else f"{label:.0f}"
 
 
 def distributions(

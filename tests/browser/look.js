@@ -118,5 +118,20 @@ window.bertologyLook = (() => {
     return found.slice(0, 12);
   }
 
-  return { faint, unnamed, overflow };
+  // One element with text for every look that the page has: its colour and its kind, and those of
+  // what it lies in. Thousands of words of code and cells of tables look like a few hundred.
+  function looks() {
+    const found = new Map();
+    for (const node of document.body.querySelectorAll("*")) {
+      const own = [...node.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+      if (!own || node.matches("script, style, noscript") || !shown(node)) continue;
+      const kinds = [node, node.parentElement, node.parentElement?.parentElement]
+        .map((at) => at && `${at.tagName}.${at.getAttribute("class") ?? ""}`);
+      const look = [...kinds, getComputedStyle(node).color].join(" ");
+      if (!found.has(look)) found.set(look, node);
+    }
+    return [...found.values()];
+  }
+
+  return { faint, looks, unnamed, overflow };
 })();

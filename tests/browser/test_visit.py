@@ -31,6 +31,7 @@ def test_a_bad_page_is_found_out(browser, tmp_path):
         page.evaluate("document.documentElement.dataset.theme = 'dark'")
         dark = page.evaluate("bertologyLook.faint()")
         axe = visitor.axe_findings(page)
+        colours = visitor.axe_findings(page, colours_only=True)
         page.context.close()
     assert seen.outside == ["https://example.org/remote.js"]
     assert any("warning: careful" in line for line in seen.console)
@@ -48,6 +49,8 @@ def test_a_bad_page_is_found_out(browser, tmp_path):
     assert overflow[0].startswith("the page is ") and "div#wide" in overflow
     assert "div#scrolled" not in overflow
     assert any(line.startswith("label:") for line in axe)
+    assert {line.split(":")[0] for line in colours} == {"color-contrast"}
+    assert any("plain text" in line for line in colours)
 
 
 def test_contrast_is_measured_on_what_lies_behind_the_text(open_html):

@@ -58,10 +58,20 @@ def write_whole(path: str | os.PathLike, content: str | bytes) -> None:
 def whole_file(path: str | os.PathLike) -> Iterator[Path]:
     """A scratch file that takes the place of ``path`` if the block succeeds, else vanishes.
 
+    A link stays one: the file it leads to is replaced. What is no file, such as ``/dev/stdout``,
+    cannot be replaced and is given itself.
+
     Raises:
         NotWrittenError: as for :func:`write_whole`.
     """
     target = Path(path)
+    with told(target):
+        special = _is_special(target)
+    if special:
+        with told(target, target):
+            yield target
+        return
+    target = Path(os.path.realpath(target))
     scratch = _beside(target)
     try:
         with told(target):
@@ -109,7 +119,7 @@ def whole_folder(path: str | os.PathLike, *, replace: bool = False) -> Iterator[
                 if replace:
                     with suppress(FileNotFoundError):
                         os.rename(target, old / str(attempt))
-                if _renamed(scratch, target):
+                if _renamed(scratch, target, old / str(attempt)):
                     break
             else:
                 raise _exists(target)
@@ -169,16 +179,24 @@ def told(target: str | os.PathLike, scratch: Path | None = None) -> Iterator[Non
 
 def _beside(target: Path) -> Path:
     # Not by tempfile: its files can be read by their owner only.
-    return target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.new")
+    return target.with_name(f".{target.name[:50]}.{secrets.token_hex(6)}.new")
 
 
-def _renamed(scratch: Path, target: Path) -> bool:
-    """False where something of that name has appeared in the meantime."""
+def _is_special(path: Path) -> bool:
+    if path.parts[:2] in (("/", "dev"), ("/", "proc")):
+        return True
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _renamed(scratch: Path, target: Path, old: Path) -> bool:
+    """False where something of that name has appeared; after any error, ``old`` has it again."""
     try:
         os.rename(scratch, target)
     except OSError as error:
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
             return False
+        with suppress(OSError):
+            os.rename(old, target)
         raise
     return True
 

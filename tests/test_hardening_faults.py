@@ -2,6 +2,7 @@
 everything the package keeps on disk stays whole, is made again, or is refused in one line."""
 
 import ast
+import errno
 import json
 import os
 import signal
@@ -666,6 +667,35 @@ def test_a_new_file_can_be_read_by_those_who_could_read_any_other(tmp_path):
     write_whole(tmp_path / "new" / "ours", "text")
     (tmp_path / "theirs").write_text("text")
     assert (tmp_path / "new" / "ours").stat().st_mode == (tmp_path / "theirs").stat().st_mode
+
+
+def test_a_link_stays_a_link_and_a_device_a_device(tmp_path):
+    write_whole(tmp_path / "there" / "file", "one")
+    (tmp_path / "link").symlink_to(tmp_path / "there" / "file")
+    write_whole(tmp_path / "link", "two")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "there" / "file").read_text() == "two"
+    os.mkfifo(tmp_path / "fifo")
+    reader = os.open(tmp_path / "fifo", os.O_RDONLY | os.O_NONBLOCK)
+    write_whole(tmp_path / "fifo", "three")
+    assert os.read(reader, 9) == b"three" and not (tmp_path / "fifo").is_file()
+    os.close(reader)
+
+
+def test_a_folder_that_cannot_be_replaced_is_there_as_before(tmp_path, monkeypatch):
+    write_whole(tmp_path / "f" / "one", "1")
+    rename = os.rename
+
+    def failing(source, target):
+        if Path(target) == tmp_path / "f" and Path(source).name.endswith(".new"):
+            raise OSError(errno.EIO, "Input/output error", str(source))
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", failing)  # a disk that breaks at this very moment
+    with pytest.raises(NotWrittenError, match="Input/output error"):
+        with whole_folder(tmp_path / "f", replace=True) as scratch:
+            (scratch / "two").write_text("2")
+    assert files_of(tmp_path) == {str(tmp_path / "f" / "one"): b"1"}
 
 
 def test_an_error_of_the_callers_own_stays_what_it_is(tmp_path):

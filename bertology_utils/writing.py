@@ -37,8 +37,8 @@ def not_written(path: str | os.PathLike, cause: Exception) -> NotWrittenError:
     """The error that says in one line what cannot be written, and why."""
     reason = getattr(cause, "strerror", None)
     if not reason:  # safetensors puts the system's words into a sentence of its own
-        found = re.search(r"I/O error: (.*?)(?: \(os error|$)", str(cause))
-        reason = found[1] if found else str(cause).partition("\n")[0]
+        found = re.search(r'I/O error: (.*?)(?: \(os error|$)|message: "(.*?)"', str(cause))
+        reason = (found[1] or found[2]) if found else str(cause).partition("\n")[0]
     error = NotWrittenError(f"{os.fspath(path)} cannot be written: {reason}")
     error.errno = getattr(cause, "errno", None)
     return error

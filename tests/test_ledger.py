@@ -365,7 +365,7 @@ def test_the_reason_names_what_was_not_found_though_it_is_there():
         value=0.2, unit="share", n=9, model="m", interval=(0.1, 0.3), baselines={"known": 0.25}
     )
     rule = Rule.parse(ABSENT)
-    assert rule.in_words() == "below 0.5, where known is not"
+    assert rule.in_words() == "below 0.5, but not for known"
     assert rule.judge(measurement).because == (
         "0.2 is below 0.5, but known (0.25), known to differ, is too"
     )

@@ -214,7 +214,7 @@ class Rule:
     def in_words(self) -> str:
         """The rule as a phrase, for tables."""
         known = " and ".join(name.replace("_", " ") for name in self.present)
-        unlike = f", where {known} is not" if known else ""
+        unlike = f", but not for {known}" if known else ""
         return self._place_in_words() + unlike + self._controls_in_words()
 
     def _place_in_words(self) -> str:

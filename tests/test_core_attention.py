@@ -14,6 +14,7 @@ from bertology_utils.attention import (
     correlation_over_heads,
     norm_attention,
     norm_shares,
+    recomputed_pattern,
     rollout,
     value_norms,
     value_vectors,
@@ -84,6 +85,13 @@ def test_norms_are_those_of_the_vectors_that_heads_hand_over(tiny_bert, texts):
     maps = parts.output.weight[:, head * 8 : head * 8 + 8].detach()
     torch.testing.assert_close(
         value_vectors(tiny_bert, cache, 1)[0, head], cache["v"][1, 0, head] @ maps.T
+    )
+
+
+def test_patterns_follow_from_queries_and_keys(tiny_bert, texts):
+    cache = run_with_cache(tiny_bert, texts, ["pattern", "q", "k"])
+    torch.testing.assert_close(
+        recomputed_pattern(tiny_bert, cache), cache["pattern"], atol=1e-5, rtol=0
     )
 
 
@@ -171,9 +179,10 @@ def test_counting_heads_and_weighing_layers():
     assert scores.count_above(0.1).baselines == {"offset": 4.0}
     assert scores.count_above(9 / 16).value == 0, "above, not at"
     assert scores.count_above(3 / 16).baselines == {"offset": 0.0}
-    centre = made(sums=np.array([[[1, 1], [1, 2]]] * 4), counts=np.ones(4)).centre_of_depth()
-    # layer 1 weighs 1, layer 2 weighs 1.5
-    assert centre.value == pytest.approx((1 + 2 * 1.5) / 2.5)
+    sums = np.array([[[1, 1, 1], [1, 2, 3]]] * 4)
+    centre = made(sums=sums, counts=np.ones(4)).centre_of_depth()
+    # layer 1 weighs 1, layer 2 weighs 2
+    assert centre.value == pytest.approx((1 + 2 * 2) / 3)
     assert (centre.unit, centre.baselines) == ("layers", {})
 
 
@@ -210,11 +219,12 @@ def test_scores_that_do_not_fit():
 
 def test_difference_of_two_measures_over_the_same_texts():
     other = made(name="other", counts=np.array([2, 2, 4, 0]))
-    ours = made()
+    ours = made(seed=3)
     found = ours.minus(other)
     np.testing.assert_allclose(found.scores, ours.scores - other.scores)
     assert (found.name, found.unit) == ("made minus other", "share difference")
-    assert (found.model, found.seed) == ("m", 0)
+    assert (found.model, found.seed, found.controls) == ("m", 3, {})
+    np.testing.assert_array_equal(found.counts, ours.counts)
     assert made(unit="nats").minus(other).unit == "nats"
     assert made(unit="cosine").minus(other).unit == "cosine difference"
     with pytest.raises(ValueError, match="differ in texts or heads"):

@@ -12,6 +12,7 @@ from bertology_utils.geometry import (
     LayerScores,
     TooFewError,
     anisotropy,
+    collected_blocks,
     explained_by_first_component,
     intra_sentence_similarity,
     layer_change,
@@ -97,6 +98,7 @@ def test_mean_of_the_items_own_correlations():
     assert estimate.value == pytest.approx((1 - 1 + 0) / 3)
     assert (estimate.n, estimate.unit, estimate.seed, estimate.model) == (3, "correlation", 3, "m")
     assert estimate.interval[0] < 0 < estimate.interval[1]
+    assert estimate == found.mean_depth_correlation(), "the seed decides"
     with pytest.raises(TooFewError, match="2 layers are too few"):
         LayerScores("s", "share", np.ones((3, 3)), np.ones(3), "m").mean_depth_correlation()
 
@@ -396,6 +398,11 @@ def test_blocks_of_rows_give_what_all_rows_give():
     rows = draw.normal(size=(50, 4)) * [1, 2, 3, 4] + 100
     whole = remove_components(rows, 1)
     parts = remove_components(iter([rows[:7], rows[7:8], rows[8:]]), 1)
+    blocks = list(collected_blocks(made([rows, 2 * rows]), 1, size=20))
+    assert [len(block) for block in blocks] == [20, 20, 10]
+    np.testing.assert_allclose(np.concatenate(blocks), 2 * rows, rtol=1e-6)
+    other = Collected({"z": rows[None]}, np.arange(50), np.arange(50), "word_mean", "m")
+    assert len(list(collected_blocks(other, 0, name="z"))) == 1
     np.testing.assert_allclose(parts.mean, rows.mean(0))
     np.testing.assert_allclose(parts.matrix, whole.matrix, atol=1e-9)
     np.testing.assert_allclose(parts.explained, whole.explained)

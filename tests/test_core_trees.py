@@ -56,6 +56,7 @@ def test_spanning_trees_leave_short_sentences_empty():
     one = sentence([0, 1], ["NOUN", "PUNCT"])
     trees = metrics.spanning_trees([np.zeros((2, 2)), far, far[:3, :3]], [one, SHORT, CHAIN])
     assert [tree.shape for tree in trees] == [(0, 2), (2, 2), (2, 2)]
+    assert all(np.issubdtype(tree.dtype, np.integer) for tree in trees)
     assert {tuple(sorted(edge)) for edge in trees[1].tolist()} == {(0, 1), (1, 2)}
     # Positions are those of the whole sentence, punctuation counted.
     middle = sentence([3, 3, 0], ["NOUN", "PUNCT", "VERB"])
@@ -79,7 +80,8 @@ def test_the_root_is_the_shallowest_content_word():
     depths = [np.array([1.0, 0.5, 2, 0]), np.array([0.3, 0.2, 0.9]), np.array([0.0])]
     lone = sentence([0], ["PUNCT"])
     found = metrics.root_hits(depths, [SHORT, CHAIN, lone])
-    assert found.tolist() == [True, False, False] and found.dtype == bool
+    assert found.tolist() == [True, False, False]
+    assert found.dtype == metrics.root_hits([], []).dtype == bool
 
 
 def test_chains_by_hand():

@@ -11,7 +11,7 @@ changes that are known to change nothing.
     python -m tools.mutants --survivors                  # show what survived the last run
 
 Works on a copy under ``_build/mutants``; the checkout is never changed. Results are kept there, and
-a run that was stopped goes on where it was.
+a run that was stopped goes on where it was; what survived is tried again.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("modules", nargs="*", metavar="MODULE", help="such as attention/flow.py")
     parser.add_argument("--all", action="store_true", help="every mutant, not a sample")
-    parser.add_argument("--again", action="store_true", help="also those already tried")
+    parser.add_argument("--again", action="store_true", help="also those already killed")
     parser.add_argument("--survivors", action="store_true", help="only show what survived before")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="mutants at a time")
     asked = parser.parse_args(arguments)
@@ -233,8 +233,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for module, found in everything.items()
     }
     if not asked.survivors:
-        tried = {name for module in modules for name in ([] if asked.again else fates(module))}
-        left = [name for module in modules for name in names[module] if name not in tried]
+        # What survived is tried again: there may be a new test.
+        done = {
+            name
+            for module in ([] if asked.again else modules)
+            for name, fate in fates(module).items()
+            if fate in KILLED
+        }
+        left = [name for module in modules for name in names[module] if name not in done]
         print(f"{len(left)} mutants to try; progress is in {FOLDER.name}/mutmut.log", flush=True)
         if left and mutmut("run", "--max-children", str(asked.jobs), *left) != 0:
             print((FOLDER / "mutmut.log").read_text()[-2000:], file=sys.stderr)

@@ -418,6 +418,8 @@ def test_whitened_vectors_have_unit_variance():
     one = whiten(CLOUD, 1)
     np.testing.assert_allclose(np.abs(one(CLOUD)[:, 0]), np.abs(CLOUD[:, 0]) / math.sqrt(36 / 5))
     assert one.n == 6
+    for scale in (1e-4, 1, 1e4):  # what hardly varies is left out, whatever the scale
+        assert whiten(scale * (CLOUD + np.outer(np.arange(6), [0, 0, 1e-7]))).matrix.shape == (3, 2)
     for wrong in (0, 3):
         with pytest.raises(ValueError, match=f"{wrong} components asked for, 2 directions"):
             whiten(CLOUD, wrong)

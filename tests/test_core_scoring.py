@@ -18,7 +18,7 @@ from bertology_utils.cloze import (
 )
 from bertology_utils.encoder import evaluating
 from bertology_utils.interventions import ablate_heads, mean_heads, scale_heads
-from bertology_utils.ledger import BrokenModel, Measurement, MeasurementError, NotTestable
+from bertology_utils.ledger import BrokenModel, Measurement, MeasurementError, NotTestable, Rule
 from bertology_utils.ledger.measurement import as_measurement
 from bertology_utils.words import TextPair, make_batch
 
@@ -282,6 +282,34 @@ def test_numbers_are_normalised_and_others_refused():
     ):
         with pytest.raises(MeasurementError, match=message):
             measured(**changes)
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ({"kind": "above_baseline", "baselines": ["a_b", "c"]}, "above a b and c"),
+        (
+            {"kind": "above_baseline", "baselines": ["c"], "margin": 0.05},
+            "above c by more than 0.05",
+        ),
+        (
+            {"kind": "below_baseline", "baselines": ["a_b", "c"], "margin": 2},
+            "below a b and c by more than 2",
+        ),
+        ({"kind": "near_baseline", "baselines": ["a_b"], "tolerance": 0.1}, "within 0.1 of a b"),
+        ({"kind": "direction", "expected": "positive"}, "positive effect"),
+        ({"kind": "equal", "target": 0.5, "tolerance": 0.01}, "0.5 to within 0.01"),
+        ({"kind": "above", "threshold": 0.25}, "above 0.25"),
+        ({"kind": "below", "threshold": 0.25}, "below 0.25"),
+        ({"kind": "interval", "low": 0.1, "high": 0.2}, "between 0.1 and 0.2"),
+        (
+            {"kind": "above", "threshold": 0, "controls": ["a_b", "c"]},
+            "above 0, and beyond a b and c",
+        ),
+    ],
+)
+def test_rules_in_words(rule, words):
+    assert Rule.parse(rule).in_words() == words
 
 
 class Result:

@@ -266,6 +266,15 @@ def test_fifteen_in_a_hundred_of_which_eighty_ten_and_ten():
     assert (swapped[chosen] == 7).mean() < 0.01 and (swapped[chosen] == 3).mean() < 0.01
 
 
+def test_random_pieces_come_from_the_whole_vocabulary():
+    ids = np.full((2, 200), 7)
+    new, chosen = apply_masking(
+        ids, ids == 7, MaskingScheme(0.9, 0.0, 1.0), mask_id=5, vocab_size=3,
+        rng=np.random.default_rng(0),
+    )  # fmt: skip
+    assert set(new[chosen].tolist()) == {0, 1, 2}
+
+
 def test_one_position_at_least_and_only_where_allowed():
     ids = np.arange(10).reshape(2, 5)
     maskable = np.zeros((2, 5), bool)

@@ -33,7 +33,7 @@ SETS = ("oldest", "newest")
 #: where all ranges are tested at their lower end; on others PyTorch and transformers are
 OLDEST_PYTHON = "3.11"
 #: what the tests themselves need; taken in the versions of requirements.txt
-TEST_TOOLS = ("hypothesis", "nbformat", "networkx", "pytest")
+TEST_TOOLS = ("hypothesis", "networkx", "pytest")
 #: the versions that a table names
 SHOWN = ("torch", "transformers", "numpy")
 

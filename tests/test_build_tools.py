@@ -297,8 +297,38 @@ def test_exported_notebooks_run_and_read_well(mini, tmp_path):
     assert "{note}" not in notebook.cells[2].source
     NotebookClient(notebook, timeout=60).execute()
     assert printed(notebook) == "42\n"
+    path.unlink()
     export(read_book(mini.root), folder, None, {})
     assert path.read_bytes() == first
+
+
+def test_what_a_reader_made_of_a_notebook_stays(mini, tmp_path):
+    mini.write("one", "print(1)")
+    folder = tmp_path / "notebooks"
+    (path,) = export(read_book(mini.root), folder, None, {})
+    own = folder / "mine.ipynb"
+    own.write_text("a reader's own", encoding="utf-8")
+
+    ran = nbformat.read(path, as_version=4)
+    NotebookClient(ran, timeout=60).execute()
+    nbformat.write(ran, path)
+    assert export(read_book(mini.root), folder, None, {}) == []
+    assert printed(nbformat.read(path, as_version=4)) == "1\n"
+
+    mini.write("one", "print(2)")
+    assert export(read_book(mini.root), folder, None, {}) == [path]
+    edited = nbformat.read(path, as_version=4)
+    edited.cells[-1].source = "print('my answer')"
+    nbformat.write(edited, path)
+    mini.write("one", "print(3)")
+    assert export(read_book(mini.root), folder, None, {}) == []
+    assert nbformat.read(path, as_version=4).cells[-1].source == "print('my answer')"
+
+    path.write_text("{ torn", encoding="utf-8")
+    assert export(read_book(mini.root), folder, None, {}) == []
+    path.unlink()
+    assert export(read_book(mini.root), folder, None, {}) == [path]
+    assert own.read_text(encoding="utf-8") == "a reader's own"
 
 
 def test_plain_markdown_keeps_formulas_code_and_nesting():

@@ -154,6 +154,8 @@ def test_exported_notebooks_stay_when_the_disk_is_full():
         book, folder = read_book(mini.root), disk.root / "notebooks"
         (path,) = export(book, folder, None, {})
         before = path.read_bytes()
+        mini.write("one", "print(2)")
+        book = read_book(mini.root)
         disk.fill()
         with pytest.raises(OSError, match="notebooks.* cannot be written"):
             export(book, folder, None, {})

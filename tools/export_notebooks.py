@@ -11,13 +11,15 @@ from pathlib import Path
 import nbformat
 
 from bertology_utils.reproduce.chapters import Book, Chapter, environment_digest, read_book
-from bertology_utils.writing import NotWrittenError, whole_folder, write_whole
+from bertology_utils.writing import NotWrittenError, write_whole
 from tools.repository import Repository, read_repository
 from tools.run_cost import measured_cost
 
 ROOT = Path(__file__).resolve().parent.parent
 
 _FENCE = re.compile(r"^(?P<marks>:{3,}|`{3,})\{(?P<name>[\w:-]+)\} ?(?P<argument>.*)$")
+# Under this name of its metadata, a notebook keeps the digest of the cells that were exported.
+_EXPORTED = "bertology_cells"
 _LABEL = re.compile(r"^\([\w:.-]+\)=\n?", re.MULTILINE)
 _LINK_TO_LABEL = re.compile(r"\[(?P<text>[^\]]*)\]\(#[\w:.-]+\)")
 _OPTION = re.compile(r"^:[\w-]+:.*$")
@@ -147,6 +149,7 @@ def make_notebook(
         seed = f"{chapter.docname}:{number}".encode()
         cell.id = hashlib.sha256(seed).hexdigest()[:12]
         notebook.cells.append(cell)
+    notebook.metadata[_EXPORTED] = _cells_digest(notebook)
     nbformat.validate(notebook)
     return notebook
 
@@ -161,19 +164,46 @@ def file_name(chapter: Chapter) -> str:
     return f"{Path(chapter.docname).name}.ipynb"
 
 
+def _cells_digest(notebook: nbformat.NotebookNode) -> str:
+    cells = [[cell.cell_type, cell.source] for cell in notebook.cells]
+    return hashlib.sha256(json.dumps(cells).encode()).hexdigest()
+
+
+def is_readers(path: Path, new: nbformat.NotebookNode) -> bool:
+    """Whether a notebook that lies there is worth more to its reader than ``new``.
+
+    It is when its cells are not those that were exported, when it is none of ours, and when it
+    holds the cells of ``new`` already, perhaps with results.
+    """
+    if not path.exists():
+        return False
+    try:
+        old = nbformat.read(path, as_version=4)
+        exported, now = old.metadata.get(_EXPORTED), _cells_digest(old)
+    except (OSError, ValueError, AttributeError, nbformat.ValidationError):
+        return True
+    return exported != now or now == new.metadata[_EXPORTED]
+
+
 def export(
     book: Book, folder: Path, repository: Repository | None, costs: dict[str, dict]
 ) -> list[Path]:
-    """Write one notebook per chapter into ``folder``, replacing what was there.
+    """Write one notebook per chapter into ``folder`` and return those that were written.
+
+    What a reader made of a notebook is left as it is (see :func:`is_readers`), and so is whatever
+    else lies in the folder.
 
     Raises:
         NotWrittenError: the disk is full, or the folder takes nothing; what was there still is.
     """
-    with whole_folder(folder, replace=True) as scratch:
-        for chapter in book.chapters:
-            notebook = make_notebook(book, chapter, repository, costs.get(chapter.docname))
-            write_notebook(notebook, scratch / file_name(chapter))
-    return [folder / file_name(chapter) for chapter in book.chapters]
+    written = []
+    for chapter in book.chapters:
+        path = folder / file_name(chapter)
+        notebook = make_notebook(book, chapter, repository, costs.get(chapter.docname))
+        if not is_readers(path, notebook):
+            write_notebook(notebook, path)
+            written.append(path)
+    return written
 
 
 def last_costs(root: Path) -> dict[str, dict]:
@@ -191,13 +221,16 @@ def last_costs(root: Path) -> dict[str, dict]:
 
 def main() -> int:
     """Export this checkout's chapters."""
-    folder = ROOT / "notebooks"
+    folder, book = ROOT / "notebooks", read_book(ROOT)
     try:
-        written = export(read_book(ROOT), folder, read_repository(ROOT), last_costs(ROOT))
+        written = export(book, folder, read_repository(ROOT), last_costs(ROOT))
     except NotWrittenError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    print(*(path.relative_to(ROOT) for path in written), sep="\n")
+    for chapter in book.chapters:
+        path = folder / file_name(chapter)
+        kept = "" if path in written else ": kept as it is (move it away for a fresh one)"
+        print(f"{path.relative_to(ROOT)}{kept}")
     return 0
 
 

@@ -28,6 +28,14 @@ _BLOCKS = (
     XLMRobertaLayer,
 )
 
+#: hooks of all modules, in the tables that PyTorch has had since before 2.6
+_GLOBAL_HOOKS = (
+    torch_module._global_forward_pre_hooks,
+    torch_module._global_forward_hooks,
+    torch_module._global_backward_pre_hooks,
+    torch_module._global_backward_hooks,
+)
+
 #: pieces that take about as long as what a pass costs besides its pieces
 CPU_PASS = 32
 _RECORDERS = "transformers.utils.output_capturing"
@@ -64,7 +72,7 @@ def is_plain(encoder: Encoder) -> bool:
     parts, and an encoder may have a way of its own to encode, so that only the model's own forward
     pass is right.
     """
-    if torch.is_grad_enabled() or torch_module._has_any_global_hook():
+    if torch.is_grad_enabled() or any(_GLOBAL_HOOKS):
         return False
     if type(encoder).encode is not Encoder.encode:
         return False

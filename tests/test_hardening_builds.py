@@ -213,6 +213,7 @@ def test_a_full_disk_leaves_the_pages_without_the_playgrounds_runtime(monkeypatc
         folder.mkdir(), (folder / "onnxruntime.wasm").write_bytes(b"x" * 9000)))  # fmt: skip
 
     def scenario(disk: Disk) -> None:
+        disk.must_be_mounted()
         disk.fill()
         with pytest.raises(sphinx_playground.RuntimeUnavailableError, match="cannot be kept: "):
             sphinx_playground.fetch_runtime(disk.root / "share" / "runtime")

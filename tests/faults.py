@@ -2,8 +2,8 @@
 
 They happen to a forked child, so that its limits, mounts and end are its own. A small disk is a
 ``tmpfs`` in a mount namespace of the child. Where the system does not allow that, a limit on the
-size of files stands in for a full disk, and permissions for a read-only one; what these cannot stand in for
-is skipped.
+size of files stands in for a full disk, and permissions for a read-only one; what these cannot
+stand in for is skipped.
 """
 
 from __future__ import annotations

@@ -98,7 +98,8 @@ def _comparisons(rows: list[dict]) -> str:
         low, high = row["spread"]
         goal = "" if row["goal"] is None else f"{row['goal']:g}"
         name = f"{row['name']} ({row['note']})" if row["note"] else row["name"]
-        ratio = f"**{row['ratio']:.2f}** ({low:.2f} to {high:.2f})"
+        spread = f"{low:.2f} to {high:.2f}" if row["rounds"] > 1 else "one round"
+        ratio = f"**{row['ratio']:.2f}** ({spread})"
         cells = [name, f"{row['ours']:.2f}", f"{row['theirs']:.2f}", ratio]
         body.append([*cells, f"{row['processor']:.2f}", goal, row["difference"]])
     head = ["Against", "ours, s", "theirs, s", "ratio", "of processor time", "goal",

@@ -45,15 +45,6 @@ def test_retrieved_sentences_stand_in_front_of_the_questions(embedded):
     assert found.found == np.mean(holds)
 
 
-def test_a_picker_learns_the_dimension_that_tells():
-    draw = np.random.default_rng(0)
-    answers = draw.integers(0, 4, 120)
-    products = draw.normal(size=(120, 4, 6)).astype(np.float32)
-    products[np.arange(120), answers, 2] += 4
-    said = outside._fit_picker(products[:80], answers[:80], products[80:])
-    assert (said == answers[80:]).mean() > 0.9
-
-
 def test_spans_are_picked_from_passages_of_four_facts(embedded):
     found = outside.picked_spans(embedded, ["capital"], passages=10)
     assert found.n == 16 and found.baselines == {"majority": 0.25}

@@ -101,6 +101,8 @@ def test_shares_leave_out_what_changes_nothing():
     one = mutants.Tally("a.py", 50, 20, 16, 2, ("x", "y"))
     two = mutants.Tally("b.py", 10, 10, 10, 0, ())
     assert one.share == 16 / 18 and two.share == 1.0
+    none = mutants.Tally("c.py", 40, 0, 0, 0, ())
+    assert none.share is None and "none tried" in mutants.table([none]).splitlines()[2]
     rows = mutants.table([one, two]).splitlines()
     assert rows[2] == "| a.py | 50 | 20 | 16 | 2 | 2 | 89% |"
     assert rows[4] == "| all | 60 | 30 | 26 | 2 | 2 | 93% |"

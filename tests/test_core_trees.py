@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from sentences import sentence
 
 from bertology_utils.probes import (
     ProbeError,
@@ -13,23 +14,12 @@ from bertology_utils.probes import (
     structural,
 )
 from bertology_utils.probes import tree_metrics as metrics
-from bertology_utils.stimuli import Sentence
 from bertology_utils.training.masking import (
     ALWAYS_MASK,
     BERT_80_10_10,
     MaskingScheme,
     apply_masking,
 )
-
-
-def sentence(heads, upos=None):
-    n = len(heads)
-    words = tuple(f"w{i}" for i in range(n))
-    return Sentence(
-        words, tuple(upos or ["NOUN"] * n), tuple(heads), ("dep",) * n, words, ("_",) * n,
-        " ".join(words),
-    )  # fmt: skip
-
 
 #: w0 <- w1 -> w2, and w1 -> the full stop w3
 SHORT = sentence([2, 0, 2, 2], ["NOUN", "VERB", "NOUN", "PUNCT"])

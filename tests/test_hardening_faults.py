@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -290,15 +290,21 @@ def moments(kept: Kept, folder: Path) -> list[int]:
     return [n for n in range(1, total + 1) if n == 1 or n > total - 5 or n % 5 == 0]
 
 
-@pytest.mark.parametrize("name", KEPT)
-def test_killed_before_any_change_of_the_disk(name, tmp_path):
-    kept = KEPT[name]
-    for number in moments(kept, tmp_path / "counted"):
-        folder = tmp_path / f"killed-{number}"
+def at_all_moments(kept: Kept, place: Path) -> Iterator[tuple[int, Path]]:
+    """Every moment worth a fault, and for each a folder with what was kept before."""
+    for number in moments(kept, place / "counted"):
+        folder = place / f"moment-{number}"
         folder.mkdir()
         if kept.replaces:
             kept.write(folder, 1)
             assert kept.read(folder) == 1
+        yield number, folder
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_killed_before_any_change_of_the_disk(name, tmp_path):
+    kept = KEPT[name]
+    for number, folder in at_all_moments(kept, tmp_path):
 
         def write(folder=folder, number=number):
             at_change(number, folder, die)
@@ -584,12 +590,7 @@ def test_a_damaged_compressed_model_is_refused(tmp_path, damage):
 @pytest.mark.parametrize("name", KEPT)
 def test_somebody_else_writes_the_same_in_any_moment(name, tmp_path):
     kept = KEPT[name]
-    for number in moments(kept, tmp_path / "counted"):
-        folder = tmp_path / f"shared-{number}"
-        folder.mkdir()
-
-        if kept.replaces:
-            kept.write(folder, 1)
+    for number, folder in at_all_moments(kept, tmp_path):
 
         def write(folder=folder, number=number) -> None:
             at_change(number, folder, lambda: kept.write(folder, 2))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.stats import spearmanr
+from sentences import sentence
 
 from bertology_utils.probes import DecodingError, ProbeError, UnequalLengthError
 from bertology_utils.probes import tree_metrics as metrics
@@ -16,22 +17,8 @@ from bertology_utils.probes.decoding import (
     max_arborescence,
     spanning_edges,
 )
-from bertology_utils.stimuli import Sentence, TreeError, treebank
+from bertology_utils.stimuli import TreeError, treebank
 from bertology_utils.stimuli.trees import check_heads
-
-
-def sentence(heads, upos=None):
-    n = len(heads)
-    words = tuple(f"w{i}" for i in range(n))
-    return Sentence(
-        words,
-        tuple(upos or ["NOUN"] * n),
-        tuple(heads),
-        ("dep",) * n,
-        words,
-        ("_",) * n,
-        " ".join(words),
-    )
 
 
 def all_trees(n):

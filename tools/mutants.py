@@ -81,10 +81,17 @@ class Tally:
     survivors: tuple[str, ...]
 
     @property
-    def share(self) -> float:
-        """Killed, of those tried that are not known to change nothing."""
+    def share(self) -> float | None:
+        """Killed, of those tried that are not known to change nothing; None if there are none."""
         counted = self.tried - self.equivalent
-        return self.killed / counted if counted else 1.0
+        return self.killed / counted if counted else None
+
+
+def total(tallies: Sequence[Tally]) -> Tally:
+    """All modules as one."""
+    names = ("mutants", "tried", "killed", "equivalent")
+    counts = (sum(getattr(t, name) for t in tallies) for name in names)
+    return Tally("all", *counts, tuple(name for t in tallies for name in t.survivors))
 
 
 def chosen(names: Sequence[str], settings: Settings, module: str) -> list[str]:
@@ -199,13 +206,9 @@ def table(tallies: Sequence[Tally]) -> str:
         "| module | mutants | tried | killed | change nothing | survived | share killed |",
         "|---|---|---|---|---|---|---|",
     ]
-    rows = [
-        (t.module, t.mutants, t.tried, t.killed, t.equivalent, len(t.survivors)) for t in tallies
-    ]
-    rows.append(("all", *(sum(column) for column in list(zip(*rows, strict=True))[1:])))
-    for module, mutants, tried, killed, same, alive in rows:
-        share = killed / (tried - same) if tried > same else 1.0
-        cells = (module, mutants, tried, killed, same, alive, f"{share:.0%}")
+    for t in (*tallies, total(tallies)):
+        share = "none tried" if t.share is None else f"{t.share:.0%}"
+        cells = (t.module, t.mutants, t.tried, t.killed, t.equivalent, len(t.survivors), share)
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
 
@@ -250,9 +253,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in found.survivors:
             print(f"\n{name}\n{change(name, found.module)}")
     print(f"\n{table(tallies)}")
-    counted = sum(t.tried - t.equivalent for t in tallies)
-    killed = sum(t.killed for t in tallies)
-    return int(not counted or killed / counted < ENOUGH)
+    share = total(tallies).share
+    return int(share is None or share < ENOUGH or not all(t.tried for t in tallies))
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ class Rule:
         extra = set(given) - set(KINDS[kind]) - set(OPTIONAL.get(kind, ())) - set(FOR_ALL)
         if missing or extra:
             raise ValueError(f"rule {kind}: missing {sorted(missing)}, not meant {sorted(extra)}")
-        for names in {"baselines", "controls", "present"} & set(given):
+        for names in set(ROLES) & set(given):
             given[names] = tuple(given[names])
             if not given[names]:
                 raise ValueError(f"rule {kind}: no {names} named")

@@ -1,6 +1,10 @@
 """The two commands that test the tests and the supported versions, without running either."""
 
+import ast
+import json
+import os
 import re
+import signal
 import sys
 import tomllib
 from pathlib import Path
@@ -9,7 +13,9 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from tools import compatibility, mutants
+from tools import compatibility, mutant_trials, mutants
+
+pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -74,7 +80,19 @@ def test_an_environment_s_tests_are_run_with_its_own_python(tmp_path, monkeypatc
     assert "| 1 | 1 | 0 |" in row
 
 
-def test_the_numerical_core_is_there_and_the_sample_is_fixed():
+def functions_of(source):
+    """Name -> text of every function; methods as ``Class.method``."""
+    tree = ast.parse(source)
+    places = [("", tree), *((f"{n.name}.", n) for n in tree.body if isinstance(n, ast.ClassDef))]
+    return {
+        owner + node.name: ast.get_source_segment(source, node)
+        for owner, place in places
+        for node in place.body
+        if isinstance(node, ast.FunctionDef)
+    }
+
+
+def test_the_numerical_core_and_what_changes_nothing_are_there():
     settings = mutants.Settings.read()
     for module in settings.modules:
         assert (ROOT / mutants.PACKAGE / module).is_file(), module
@@ -82,27 +100,108 @@ def test_the_numerical_core_is_there_and_the_sample_is_fixed():
         name, _, function = test.partition("::")
         text = (ROOT / name).read_text()
         assert not function or f"def {function}(" in text, test
-    for (module, change), reason in settings.equivalent.items():
+    for (module, function, change), reason in settings.equivalent.items():
         assert module in settings.modules and reason
-        source = (ROOT / mutants.PACKAGE / module).read_text()
-        removed = [line[2:] for line in change.splitlines() if line.startswith("- ")]
-        kept = {line.strip() for line in source.splitlines()}
-        assert removed and set(removed) <= kept, f"{module} has changed: {change}"
-    names = [f"f__mutmut_{i}" for i in range(1000)]
-    first = mutants.chosen(names, settings, "a.py")
-    assert len(first) == settings.sample == len(set(first))
-    assert first == mutants.chosen(names[::-1], settings, "a.py") != mutants.chosen(
-        names, settings, "b.py"
+        text = functions_of((ROOT / mutants.PACKAGE / module).read_text()).get(function)
+        assert text, f"{module} has no {function}"
+        removed = {line[2:] for line in change.splitlines() if line.startswith("- ")}
+        assert removed and removed <= {line.strip() for line in text.splitlines()}, (
+            f"{function} of {module} has changed: {change}"
+        )
+
+
+def test_every_module_has_its_share_of_any_start_of_the_order():
+    everything = {
+        "a.py": [f"a.x_f__mutmut_{i}" for i in range(300)],
+        "b.py": [f"b.x_f__mutmut_{i}" for i in range(100)],
+    }
+    found = mutants.order(everything, seed=1)
+    assert sorted(found) == sorted(name for names in everything.values() for name in names)
+    for end in (4, 40, 200):
+        assert sum(name.startswith("a.") for name in found[:end]) == 3 * end // 4
+    backwards = {module: everything[module][::-1] for module in ("b.py", "a.py")}
+    assert found == mutants.order(backwards, seed=1) != mutants.order(everything, seed=2)
+    alone = mutants.order({"b.py": everything["b.py"]}, seed=1)
+    assert alone == [name for name in found if name.startswith("b.")]
+    assert alone != sorted(alone)
+
+
+def test_a_change_is_known_only_in_the_function_it_was_judged_in(monkeypatch):
+    lines = "- return a + b\n+ return a - b"
+    names = ["p.a.x_f__mutmut_1", "p.a.x_g__mutmut_1", "p.a.xǁCǁf__mutmut_1", "p.a.x_f__mutmut_2"]
+    assert [mutants.function_of(name) for name in names] == ["f", "g", "C.f", "f"]
+    monkeypatch.setattr(
+        mutants, "change", lambda name, module: "- x\n+ y" if name.endswith("2") else lines
     )
-    assert mutants.chosen(names[:3], settings, "a.py") == names[:3]
+    known = {("a.py", "f", lines): "a zero"}
+    settings = mutants.Settings(("a.py", "b.py"), (), 1, known)
+    found = {name: {"fate": "survived"} for name in names}
+    tally = mutants.tally("a.py", [*names, "not tried"], 9, found, settings)
+    assert (tally.mutants, tally.tried, tally.killed, tally.equivalent) == (9, 4, 0, 1)
+    assert tally.survivors == tuple(sorted(names[1:]))
+    assert mutants.tally("b.py", names, 9, found, settings).equivalent == 0
+    found[names[0]] = {"fate": "timeout"}
+    assert mutants.tally("a.py", names, 9, found, settings).killed == 1
+
+
+def test_results_hold_for_the_function_they_were_found_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(mutants, "RESULTS", tmp_path / "results.jsonl")
+    made = {"a.py": {"a.x_f__mutmut_1": "new", "a.x_g__mutmut_1": "same"}}
+    assert mutants.fates(made) == {}
+    entries = [
+        {"mutant": "a.x_f__mutmut_1", "function": "old", "fate": "killed"},
+        {"mutant": "a.x_g__mutmut_1", "function": "same", "fate": "survived"},
+        {"mutant": "a.x_g__mutmut_1", "function": "same", "fate": "killed"},
+        {"mutant": "a.x_h__mutmut_1", "function": "gone", "fate": "killed"},
+    ]
+    mutants.RESULTS.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    assert mutants.fates(made) == {"a.x_g__mutmut_1": entries[2]}
 
 
 def test_shares_leave_out_what_changes_nothing():
     one = mutants.Tally("a.py", 50, 20, 16, 2, ("x", "y"))
     two = mutants.Tally("b.py", 10, 10, 10, 0, ())
     assert one.share == 16 / 18 and two.share == 1.0
+    # Wilson's interval of 16 in 18; where every mutant was tried there is nothing to estimate.
+    assert one.interval == pytest.approx((0.672, 0.969), abs=5e-4) and two.interval is None
     none = mutants.Tally("c.py", 40, 0, 0, 0, ())
-    assert none.share is None and "none tried" in mutants.table([none]).splitlines()[2]
+    assert none.share is None and none.interval is None
+    assert "none tried | – |" in mutants.table([none]).splitlines()[2]
     rows = mutants.table([one, two]).splitlines()
-    assert rows[2] == "| a.py | 50 | 20 | 16 | 2 | 2 | 89% |"
-    assert rows[4] == "| all | 60 | 30 | 26 | 2 | 2 | 93% |"
+    assert rows[2] == "| a.py | 50 | 20 | 16 | 2 | 2 | 88.9% | 67.2% to 96.9% |"
+    assert rows[3] == "| b.py | 10 | 10 | 10 | 0 | 0 | 100.0% | – |"
+    assert rows[4].startswith("| all | 60 | 30 | 26 | 2 | 2 | 92.9% | ")
+
+
+def end_of(work):
+    fork = mutant_trials.Fork(work, 1.0)
+    _, status = os.waitpid(fork.pid, 0)
+    said, ended, _ = fork.close(status)
+    assert not Path(fork.scratch).exists()
+    return mutant_trials.fate(said, ended), said
+
+
+def killed_by(number):
+    """End this process as a signal does."""
+    return lambda: os.kill(os.getpid(), number)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_mutant_is_tried_in_a_process_of_its_own(monkeypatch):
+    kept = []
+    assert end_of(lambda: kept.append(1) or "") == ("survived", "") and kept == []
+    assert end_of(lambda: "tests/a.py::test_b") == ("killed", "tests/a.py::test_b")
+    assert end_of(lambda: sys.exit(3)) == ("killed", "SystemExit: 3")
+    assert end_of(killed_by(signal.SIGXCPU)) == ("timeout", "")
+    assert end_of(killed_by(signal.SIGALRM)) == ("timeout", "")
+    assert end_of(killed_by(signal.SIGSEGV)) == ("crash", "")
+    # Ended from outside, as when memory runs out: nothing was found out about the mutant.
+    assert end_of(killed_by(signal.SIGKILL)) == (None, "")
+    assert end_of(lambda: "long" * 100_000)[1] == "long" * 15_000
+
+
+def test_the_first_failing_test_is_named(pytester):
+    text = "def test_a(): pass\ndef test_b(): assert 0\ndef test_c(): assert 0\n"
+    items = pytester.getitems(text)
+    assert mutant_trials._run(items).endswith("::test_b")
+    assert mutant_trials._run(items[:1]) == ""

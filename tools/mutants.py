@@ -1,24 +1,29 @@
 """Mutation testing of the numerical core: would the tests notice a small change of a formula?
 
-mutmut makes the changes (``+`` for ``-``, ``<`` for ``<=``, another number, an argument left out)
-one at a time in the modules that compute measures, and runs the tests that reach the changed
-function. A change that no test notices *survives*: a test is missing, or the change changes
-nothing. Modules, tests and the size of the sample stand in ``tests/mutants.toml``, beside the
-changes that are known to change nothing.
+Small changes (``+`` for ``-``, ``<`` for ``<=``, another number, an argument left out) are made one
+at a time in the modules that compute measures, by mutmut, and the tests that reach the changed
+function are run. A change that no test notices *survives*: a test is missing, or the change changes
+nothing. Modules and tests stand in ``tests/mutants.toml``, beside the changes that are known to
+change nothing.
 
-    python -m tools.mutants                              # a fixed sample of every module
-    python -m tools.mutants attention/flow.py --all      # every mutant of one module
+    python -m tools.mutants                              # every mutant
+    python -m tools.mutants --sample 800                 # that many of them, drawn once and for all
+    python -m tools.mutants attention/flow.py            # of one module
     python -m tools.mutants --survivors                  # show what survived the last run
 
-Works on a copy under ``_build/mutants``; the checkout is never changed. Results are kept there, and
-a run that was stopped goes on where it was; what survived is tried again.
+Mutants are tried in one random order, in which every module has its share at any time: a run that
+is stopped has tried a fair sample, and the next one goes on where it was. What survived is tried
+again when a test or the package has changed. Works on a copy under ``_build/mutants``; the checkout
+is never changed.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import filecmp
+import functools
+import hashlib
+import json
 import os
 import random
 import shutil
@@ -30,14 +35,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "_build" / "mutants"
+#: where mutmut looks for what it made
+COPY = FOLDER / "mutants"
+RESULTS = FOLDER / "results.jsonl"
 PACKAGE = "bertology_utils"
 SETTINGS = ROOT / "tests" / "mutants.toml"
 #: share of the mutants that the tests have to notice
 ENOUGH = 0.85
-#: what mutmut calls the fates of a mutant; a test that no longer ends has noticed the change too
-KILLED = ("killed", "timeout", "segfault", "suspicious")
 #: texts of errors may change freely
 NO_MUTANTS = [r"^\s*raise \w+"]
+PYTEST = ["-q", "--capture=sys", "--tb=line", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,26 +54,25 @@ class Settings:
     Attributes:
         modules: paths in the package.
         tests: files of tests.
-        sample: at most this many mutants of a module.
-        seed: of the sample.
-        equivalent: changes that change nothing, as (module, lines of the change) -> reason.
+        seed: of the order.
+        equivalent: changes that change nothing, as (module, function, lines of the change) ->
+            reason; a method's function is ``Class.method``.
     """
 
     modules: tuple[str, ...]
     tests: tuple[str, ...]
-    sample: int
     seed: int
-    equivalent: Mapping[tuple[str, str], str]
+    equivalent: Mapping[tuple[str, str, str], str]
 
     @classmethod
     def read(cls, path: Path = SETTINGS) -> Settings:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
         known = {
-            (entry["module"], change.strip()): entry["reason"]
+            (entry["module"], entry["function"], change.strip()): entry["reason"]
             for entry in raw.get("equivalent", [])
             for change in entry["changes"]
         }
-        return cls(tuple(raw["modules"]), tuple(raw["tests"]), raw["sample"], raw["seed"], known)
+        return cls(tuple(raw["modules"]), tuple(raw["tests"]), raw["seed"], known)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,10 +87,23 @@ class Tally:
     survivors: tuple[str, ...]
 
     @property
+    def counted(self) -> int:
+        """Those tried that are not known to change nothing."""
+        return self.tried - self.equivalent
+
+    @property
     def share(self) -> float | None:
-        """Killed, of those tried that are not known to change nothing; None if there are none."""
-        counted = self.tried - self.equivalent
-        return self.killed / counted if counted else None
+        """Killed, of those counted; None if there are none."""
+        return self.killed / self.counted if self.counted else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Wilson's 95 % interval of the share; None where every mutant was tried, or none."""
+        from bertology_utils.cloze import wilson_interval
+
+        if self.tried == self.mutants or not self.counted:
+            return None
+        return wilson_interval(self.killed, self.counted)
 
 
 def total(tallies: Sequence[Tally]) -> Tally:
@@ -94,51 +113,52 @@ def total(tallies: Sequence[Tally]) -> Tally:
     return Tally("all", *counts, tuple(name for t in tallies for name in t.survivors))
 
 
-def chosen(names: Sequence[str], settings: Settings, module: str) -> list[str]:
-    """The sample of a module: the same at every run, whatever other modules are asked for."""
-    ordered = sorted(names)
-    if len(ordered) <= settings.sample:
-        return ordered
-    return sorted(random.Random(f"{settings.seed} {module}").sample(ordered, settings.sample))
+def order(everything: Mapping[str, Sequence[str]], seed: int) -> list[str]:
+    """All mutants in the order to try them, given module -> its mutants.
+
+    The start of the order, however long, is a random sample of every module, in proportion to its
+    size. A module's own order does not depend on the other modules.
+    """
+    places = []
+    for module, names in everything.items():
+        shuffled = sorted(names)
+        random.Random(f"{seed} {module}").shuffle(shuffled)
+        places += [((i + 0.5) / len(shuffled), module, name) for i, name in enumerate(shuffled)]
+    return [name for _, _, name in sorted(places)]
 
 
 def prepare(settings: Settings) -> None:
-    """Copy package and tests, and write mutmut's settings."""
+    """Copy package and tests, with every mutant made beside its function."""
+    from mutmut.mutation.data import MutantLineSpans
+    from mutmut.mutation.file_mutation import mutate_file_contents
+
     FOLDER.mkdir(parents=True, exist_ok=True)
     for top in (PACKAGE, "tests"):
-        old = {path.relative_to(FOLDER) for path in _files(FOLDER / top)}
-        for path in _files(ROOT / top):
-            name = path.relative_to(ROOT)
-            old.discard(name)
-            if (FOLDER / name).is_file() and filecmp.cmp(path, FOLDER / name, shallow=False):
-                continue
-            (FOLDER / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, FOLDER / name)
-            # Without its own copy of the file, mutmut makes the mutants of what changed anew.
-            (FOLDER / "mutants" / name).unlink(missing_ok=True)
-        for name in old:
-            (FOLDER / name).unlink()
-            (FOLDER / "mutants" / name).unlink(missing_ok=True)
-    (FOLDER / "pyproject.toml").write_text(_configuration(settings), encoding="utf-8")
-
-
-def _files(folder: Path) -> list[Path]:
-    return [p for p in folder.rglob("*") if p.is_file() and "__pycache__" not in p.parts]
+        shutil.rmtree(COPY / top, ignore_errors=True)
+        shutil.copytree(ROOT / top, COPY / top, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in (FOLDER, COPY):
+        (folder / "pyproject.toml").write_text(_configuration(settings), encoding="utf-8")
+    os.chdir(FOLDER)  # mutmut finds everything from here
+    made = {}
+    for module in settings.modules:
+        path = f"{PACKAGE}/{module}"
+        file = mutate_file_contents(path, (ROOT / path).read_text(encoding="utf-8"))
+        (COPY / path).write_text(file.code, encoding="utf-8")
+        MutantLineSpans(path=path, span_by_function_name=file.line_span_by_function_name).save()
+        dotted = path.removesuffix(".py").replace("/", ".")
+        made[module] = {
+            f"{dotted}.{name}": file.hash_by_function_name[name.partition("__mutmut_")[0]]
+            for name in file.mutant_names
+        }
+    (FOLDER / "made.json").write_text(json.dumps(made), encoding="utf-8")
 
 
 def _configuration(settings: Settings) -> str:
-    def listed(values: Sequence[str]) -> str:
-        return "[" + ", ".join(f"'{value}'" for value in values) + "]"
-
     return "\n".join(
         [
             "[tool.mutmut]",
             f"source_paths = ['{PACKAGE}']",
-            f"only_mutate = {listed([f'{PACKAGE}/{module}' for module in settings.modules])}",
-            f"do_not_mutate_patterns = {listed(NO_MUTANTS)}",
-            f"pytest_add_cli_args_test_selection = {listed(settings.tests)}",
-            "pytest_add_cli_args = ['-p', 'no:cacheprovider', '-p', 'no:hypothesispytest']",
-            "use_git_change_detection = false",
+            f"do_not_mutate_patterns = {json.dumps(NO_MUTANTS)}",
             "[tool.pytest.ini_options]",
             "markers = ['book: reads the built book', 'browser: opens the built book']",
             "",
@@ -146,41 +166,50 @@ def _configuration(settings: Settings) -> str:
     )
 
 
-def mutmut(*arguments: str) -> int:
-    """Run mutmut in the working folder; its progress goes to a file, since it is long."""
-    settings = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONHASHSEED": "0"}
-    command = [Path(sys.executable).with_name("mutmut"), *arguments]
-    with (FOLDER / "mutmut.log").open("a") as log:
-        return subprocess.call(command, cwd=FOLDER, env=settings, stdout=log, stderr=log)
+@functools.cache
+def state_of_tests() -> str:
+    """Changes whenever a test or a module of the package does."""
+    digest = hashlib.sha256()
+    for path in sorted([*(ROOT / "tests").rglob("*.py"), *(ROOT / PACKAGE).rglob("*.py")]):
+        digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
-def mutants_of(module: str) -> list[str]:
-    """Names of all mutants of a module."""
-    from mutmut.mutation.data import SourceFileMutationData
-    from mutmut.mutation.file_mutation import mutate_file_contents
-
-    path = f"{PACKAGE}/{module}"
-    data = SourceFileMutationData(path=path)
-    data.load()
-    if data.exit_code_by_key and (FOLDER / "mutants" / path).is_file():
-        return list(data.exit_code_by_key)  # made before, from the same source
-    made = mutate_file_contents(path, (FOLDER / path).read_text(encoding="utf-8"))
-    dotted = path.removesuffix(".py").replace("/", ".")
-    return [f"{dotted}.{name}" for name in made.mutant_names]
+def fates(made: Mapping[str, Mapping[str, str]]) -> dict[str, dict]:
+    """Mutant -> the newest entry in the results that is about the function as it is now."""
+    functions = {name: known for names in made.values() for name, known in names.items()}
+    if not RESULTS.is_file():
+        return {}
+    found = {}
+    for line in RESULTS.read_text(encoding="utf-8").splitlines():
+        entry = json.loads(line)
+        if functions.get(entry["mutant"]) == entry["function"]:
+            found[entry["mutant"]] = entry
+    return found
 
 
-def fates(module: str) -> dict[str, str]:
-    """Name -> fate of every mutant of a module that was tried."""
-    from mutmut.mutation.data import SourceFileMutationData
-    from mutmut.stats import status_by_exit_code
-
-    data = SourceFileMutationData(path=f"{PACKAGE}/{module}")
-    data.load()
-    return {
-        name: status_by_exit_code[code]
-        for name, code in data.exit_code_by_key.items()
-        if code is not None
+def try_all(mutants: Mapping[str, str], settings: Settings, jobs: int) -> int:
+    """Try mutants, given as name -> hash of the function, in this order; 0 if all went well."""
+    plan = {
+        "mutants": mutants,
+        "results": str(RESULTS),
+        "jobs": jobs,
+        "tests": state_of_tests(),
+        "pytest": [*settings.tests, *PYTEST],
     }
+    (FOLDER / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    environment |= {"PYTHONHASHSEED": "0", "PYTHONPATH": f"{COPY}{os.pathsep}{ROOT}"}
+    command = [sys.executable, "-m", "tools.mutant_trials", str(FOLDER / "plan.json")]
+    return subprocess.call(command, cwd=COPY, env=environment)
+
+
+def function_of(name: str) -> str:
+    """The function that a mutant changes; ``Class.method`` of a method.
+
+    mutmut's names end in ``x_function__mutmut_3`` and ``xǁClassǁmethod__mutmut_3``.
+    """
+    return name.rpartition(".")[2].partition("__mutmut_")[0][2:].replace("ǁ", ".")
 
 
 def change(name: str, module: str) -> str:
@@ -191,25 +220,34 @@ def change(name: str, module: str) -> str:
     return "\n".join(f"{line[0]} {line[1:].strip()}" for line in lines if line[:1] in ("-", "+"))
 
 
-def tally(module: str, names: Sequence[str], total: int, settings: Settings) -> Tally:
+def tally(
+    module: str, names: Sequence[str], total: int, found: Mapping[str, dict], settings: Settings
+) -> Tally:
     """Count the fates of the chosen mutants of a module."""
-    found = {name: fate for name, fate in fates(module).items() if name in set(names)}
-    alive = [name for name, fate in sorted(found.items()) if fate not in KILLED]
-    same = [name for name in alive if (module, change(name, module)) in settings.equivalent]
+    tried = [name for name in names if name in found]
+    alive = [name for name in sorted(tried) if found[name]["fate"] == "survived"]
+    same = [
+        name
+        for name in alive
+        if (module, function_of(name), change(name, module)) in settings.equivalent
+    ]
     survivors = tuple(name for name in alive if name not in same)
-    return Tally(module, total, len(found), len(found) - len(alive), len(same), survivors)
+    return Tally(module, total, len(tried), len(tried) - len(alive), len(same), survivors)
 
 
 def table(tallies: Sequence[Tally]) -> str:
     """A Markdown table, one row a module and one for all."""
     lines = [
-        "| module | mutants | tried | killed | change nothing | survived | share killed |",
-        "|---|---|---|---|---|---|---|",
+        "| module | mutants | tried | killed | change nothing | survived | share killed "
+        "| 95 % interval |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for t in (*tallies, total(tallies)):
-        share = "none tried" if t.share is None else f"{t.share:.0%}"
+        share = "none tried" if t.share is None else f"{t.share:.1%}"
+        bounds = t.interval
+        interval = "–" if bounds is None else f"{bounds[0]:.1%} to {bounds[1]:.1%}"
         cells = (t.module, t.mutants, t.tried, t.killed, t.equivalent, len(t.survivors), share)
-        lines.append(f"| {' | '.join(map(str, cells))} |")
+        lines.append(f"| {' | '.join(map(str, (*cells, interval)))} |")
     return "\n".join(lines)
 
 
@@ -219,42 +257,45 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("modules", nargs="*", metavar="MODULE", help="such as attention/flow.py")
-    parser.add_argument("--all", action="store_true", help="every mutant, not a sample")
-    parser.add_argument("--again", action="store_true", help="also those already killed")
-    parser.add_argument("--survivors", action="store_true", help="only show what survived before")
+    parser.add_argument("--sample", type=int, metavar="N", help="try only N mutants")
+    parser.add_argument("--again", action="store_true", help="also those already tried")
+    parser.add_argument("--survivors", action="store_true", help="only show what was found before")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="mutants at a time")
     asked = parser.parse_args(arguments)
     if unknown := set(asked.modules) - set(settings.modules):
         parser.error(f"not in the numerical core: {', '.join(sorted(unknown))}")
+    if asked.survivors and not (FOLDER / "made.json").is_file():
+        parser.error("nothing was tried yet")
     modules = asked.modules or list(settings.modules)
-    if not asked.survivors:
+    if asked.survivors:
+        os.chdir(FOLDER)
+    else:
         prepare(settings)
-    os.chdir(FOLDER)
-    everything = {module: mutants_of(module) for module in modules}
-    names = {
-        module: sorted(found) if asked.all else chosen(found, settings, module)
-        for module, found in everything.items()
-    }
+    made = json.loads((FOLDER / "made.json").read_text(encoding="utf-8"))
+    chosen = order({module: list(made[module]) for module in modules}, settings.seed)
+    chosen = chosen[: asked.sample]
+    code = 0
     if not asked.survivors:
-        # What survived is tried again: there may be a new test.
         done = {
             name
-            for module in ([] if asked.again else modules)
-            for name, fate in fates(module).items()
-            if fate in KILLED
+            for name, entry in ({} if asked.again else fates(made)).items()
+            if entry["fate"] != "survived" or entry["tests"] == state_of_tests()
         }
-        left = [name for module in modules for name in names[module] if name not in done]
-        print(f"{len(left)} mutants to try; progress is in {FOLDER.name}/mutmut.log", flush=True)
-        if left and mutmut("run", "--max-children", str(asked.jobs), *left) != 0:
-            print((FOLDER / "mutmut.log").read_text()[-2000:], file=sys.stderr)
-            return 1
-    tallies = [tally(m, names[m], len(everything[m]), settings) for m in modules]
-    for found in tallies:
-        for name in found.survivors:
-            print(f"\n{name}\n{change(name, found.module)}")
+        functions = {name: known for names in made.values() for name, known in names.items()}
+        left = {name: functions[name] for name in chosen if name not in done}
+        print(f"{len(left)} mutants to try", flush=True)
+        code = try_all(left, settings, asked.jobs) if left else 0
+    found = fates(made)
+    tallies = [
+        tally(m, [name for name in chosen if name in made[m]], len(made[m]), found, settings)
+        for m in modules
+    ]
+    for t in tallies:
+        for name in t.survivors:
+            print(f"\n{t.module}: {function_of(name)}\n{change(name, t.module)}")
     print(f"\n{table(tallies)}")
     share = total(tallies).share
-    return int(share is None or share < ENOUGH or not all(t.tried for t in tallies))
+    return code or int(share is None or share < ENOUGH or not all(t.tried for t in tallies))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Pseudo-likelihoods, gates of heads and measurements on cases with answers known beforehand."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -17,10 +18,20 @@ from bertology_utils.cloze import (
     wilson_interval,
 )
 from bertology_utils.encoder import evaluating
-from bertology_utils.interventions import ablate_heads, mean_heads, scale_heads
-from bertology_utils.ledger import BrokenModel, Measurement, MeasurementError, NotTestable, Rule
+from bertology_utils.interventions import ablate_heads, heads, mean_heads, scale_heads
+from bertology_utils.ledger import (
+    REPLICATES,
+    BrokenModel,
+    Measurement,
+    MeasurementError,
+    MissingBaselineError,
+    NotTestable,
+    Rule,
+)
 from bertology_utils.ledger.measurement import as_measurement
 from bertology_utils.words import TextPair, make_batch
+
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 # --- pseudo-log-likelihood ----------------------------------------------------------------------
 
@@ -58,6 +69,20 @@ def test_pll_of_two_words_by_hand(planted):
     assert two.log_probs == pytest.approx(found.log_probs)
     with pytest.raises(ValueError, match="unknown scheme 'all'"):
         pll(planted, ["cat"], scheme="all")
+
+
+def test_budgets_reach_the_model(planted, tiny_bert):
+    pairs = [Pair("cat sat", "cat cat")]
+    for measure in (
+        lambda **budget: pll(planted, ["cat"], **budget),
+        lambda **budget: surprisal(planted, ["cat"], **budget),
+        lambda **budget: compare_at_mask(planted, ["[MASK]"], ["cat"], ["sat"], **budget),
+        lambda **budget: compare_sentences(planted, pairs, **budget),
+        lambda **budget: mean_heads(tiny_bert, ["cats bark"], **budget),
+    ):
+        measure()
+        with pytest.raises(ValueError, match="max_tokens .*starts? at 1, got 0"):
+            measure(max_tokens=0)
 
 
 def test_pll_of_a_pair_of_texts_names_both(planted):
@@ -207,6 +232,12 @@ def test_gates_scale_what_heads_hand_over(tiny_bert, texts):
                 pass
 
 
+def test_layers_that_differ_in_heads_have_no_shape():
+    uneven = SimpleNamespace(heads_per_layer=(4, 3), n_layers=2, name="cut")
+    with pytest.raises(ValueError, match="layers of 'cut' differ in heads, so gates have no shape"):
+        heads._check_shape("gates", torch.ones(2, 4), uneven)
+
+
 def test_gradients_of_gates_tell_heads_that_matter(texts):
     encoder = tiny_encoder("bert")
     with torch.no_grad():  # a head whose output is thrown away
@@ -253,6 +284,8 @@ def test_an_interval_holds_its_value_but_for_rounding():
     assert large.interval == (1e6 + 0.5, 2e6), "rounding grows with the number"
     with pytest.raises(MeasurementError, match="interval's low end is nan"):
         measured(interval=(math.nan, 1))
+    with pytest.raises(MeasurementError, match="interval's high end is inf"):
+        measured(interval=(0, math.inf))
     for wrong in ((0.1, 0.5, 0.9), 3, (0.1,)):
         with pytest.raises(MeasurementError, match=r"not \(low, high\)"):
             measured(interval=wrong)
@@ -262,6 +295,11 @@ def test_numbers_are_normalised_and_others_refused():
     found = measured(n=4.0, seed=2.0, baselines={"b": True + 0.0}, details={"pairs": 12})
     assert (found.n, type(found.n), found.seed, type(found.seed)) == (4, int, 2, int)
     assert found.baselines == {"b": 1.0} and found.details == {"pairs": 12.0}
+    assert type(found.details["pairs"]) is type(measured(value=1).value) is float
+    counted = {"pairs": 12}
+    kept = measured(details=counted)
+    counted["pairs"] = 0
+    assert kept.details == {"pairs": 12}
     # Details have units of their own.
     assert measured(details={"far": -1e9}).details == {"far": -1e9}
     assert (measured().seed, measured().interval, measured(n=1).n) == (None, None, 1)
@@ -310,6 +348,22 @@ def test_numbers_are_normalised_and_others_refused():
 )
 def test_rules_in_words(rule, words):
     assert Rule.parse(rule).in_words() == words
+
+
+def test_the_edge_of_what_a_rule_admits():
+    few = Rule.parse({"kind": "above", "threshold": 0.25, "min_n": 4})
+    assert few.judge(measured(interval=(0.4, 0.6))).word == REPLICATES
+    assert few.judge(measured(n=3)).because == "only 3 items of at least 4"
+    point = Rule.parse({"kind": "interval", "low": 0.5, "high": 0.5})
+    assert point.judge(measured(interval=(0.5, 0.5))).word == REPLICATES
+    beside = Rule.parse({"kind": "near_baseline", "baselines": ["b"], "tolerance": 0})
+    with pytest.raises(MissingBaselineError, match=r"baseline 'b' was not measured \(have: none\)"):
+        beside.judge(measured())
+    unlike = Rule.parse({"kind": "above", "threshold": 0, "controls": ["c"]})
+    with pytest.raises(MissingBaselineError, match=r"control 'c' was not measured \(have: none\)"):
+        unlike.judge(measured())
+    with pytest.raises(MissingBaselineError, match=r"\(have: a, b\)"):
+        unlike.judge(measured(baselines={"b": 1, "a": 0}))
 
 
 class Result:

@@ -19,6 +19,8 @@ from bertology_utils.resampling import (
     student_reach,
 )
 
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
 # --- the bootstrap ------------------------------------------------------------------------------
 
 
@@ -89,6 +91,10 @@ def test_memory_of_a_long_resampling_stays_flat(monkeypatch):
     monkeypatch.setattr(resampling, "_CHUNK", 50)
     resampled_means(np.ones(10), np.ones(10), seed=0, resamples=12)
     assert sizes == [50, 50, 20]
+    sizes.clear()
+    monkeypatch.setattr(resampling, "_CHUNK", 5)  # less than one replicate
+    resampled_means(np.ones(10), np.ones(10), seed=0, resamples=2)
+    assert sizes == [10, 10]
 
 
 def test_percentiles_of_known_replicates():
@@ -142,6 +148,8 @@ def test_rank_correlation_is_spearman_s_along_the_last_dimension():
     assert rank_correlation(np.array([1, 2, 2, 3]), np.array([1, 3, 2, 4])) == pytest.approx(
         4.5 / math.sqrt(4.5 * 5)
     )
+    # Of two numbers the deviations are the smallest there are.
+    assert rank_correlation(np.array([3, 1]), np.array([5, 4])) == pytest.approx(1)
     for pair in ((np.ones(4), np.arange(4)), (np.arange(4), np.ones(4))):
         assert np.isnan(rank_correlation(*pair))
 
@@ -220,6 +228,23 @@ def test_interval_of_a_ratio_is_that_of_the_percentiles():
     assert (low, high) == pytest.approx((value - reach, value + reach), abs=0.004)
     assert ratio_interval(hits, totals) == ratio_interval(hits, totals, 0, 1000)
     assert ratio_interval(hits, totals, 1, 150) != ratio_interval(hits, totals, 1, 200)
+
+
+def test_a_hundred_draws_of_rows_are_held_at_once(monkeypatch):
+    sizes = []
+    real = np.random.default_rng
+
+    class Counting:
+        def __init__(self, seed):
+            self.inner = real(seed)
+
+        def integers(self, low, high, size):
+            sizes.append(size)
+            return self.inner.integers(low, high, size)
+
+    monkeypatch.setattr(np.random, "default_rng", Counting)
+    ratio_interval(np.ones(7), np.ones(7), resamples=250)
+    assert sizes == [(100, 7), (100, 7), (50, 7)]
 
 
 def test_interval_of_a_ratio_holds_the_ratio_and_survives_empty_rows():

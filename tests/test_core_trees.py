@@ -21,6 +21,8 @@ from bertology_utils.training.masking import (
     apply_masking,
 )
 
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
 #: w0 <- w1 -> w2, and w1 -> the full stop w3
 SHORT = sentence([2, 0, 2, 2], ["NOUN", "VERB", "NOUN", "PUNCT"])
 #: a chain w0 -> w1 -> w2
@@ -71,6 +73,7 @@ def test_the_root_is_the_shallowest_content_word():
     lone = sentence([0], ["PUNCT"])
     found = metrics.root_hits(depths, [SHORT, CHAIN, lone])
     assert found.tolist() == [True, False, False]
+    assert metrics.root_hits([np.array([9.0])], [sentence([0])]).tolist() == [True]
     assert found.dtype == metrics.root_hits([], []).dtype == bool
 
 
@@ -91,6 +94,8 @@ def test_correlations_by_length():
     assert found == {3: pytest.approx(1), 5: pytest.approx(1 / 3)}
     assert list(found) == [3, 5]
     assert metrics.spearman_by_length([flat], [up]) == {}
+    pair = metrics.spearman_by_length([up[:2], down[:2], up[:2]], [up[:2]] * 3)
+    assert pair == {2: pytest.approx(1 / 3)}
     assert metrics.mean_spearman({3: 1.0, 5: 0.5, 50: 0.25, 51: 1.0}) == 0.375
     assert metrics.mean_spearman({4: 1.0, 51: 1.0}) is None
     table = np.abs(up[:, None] - up)
@@ -117,6 +122,7 @@ def test_batches_hold_words_weights_and_gold():
         assert batch.rows.tolist() == [[0, 1, 2, 0], [3, 4, 5, 6]]
         sums = batch.weight.flatten(1).sum(1)
         torch.testing.assert_close(sums, torch.ones(2))
+        assert batch.gold.dtype == batch.weight.dtype == torch.float32
     depth = batch
     assert depth.gold.tolist() == [[0, 1, 2, 0], [1, 0, 1, 1]]
     torch.testing.assert_close(depth.weight[0], torch.tensor([1 / 3, 1 / 3, 1 / 3, 0]))
@@ -133,6 +139,9 @@ def test_sorted_words_follow_the_sentences():
     data = structural._Sorted(features, [CHAIN, SHORT], starts, [1, 0], "distance", 1)
     torch.testing.assert_close(data.words, features)  # the shorter one first
     assert [b.words for b in data.batches] == [slice(0, 3), slice(3, 7)]
+    turned = [SHORT, CHAIN]  # the shorter one first, wherever it stands
+    data = structural._Sorted(features, turned, [0, 4, 7], [0, 1], "distance", 1)
+    torch.testing.assert_close(data.words, features[:, [4, 5, 6, 0, 1, 2, 3]])
     one = structural._Sorted(features, [CHAIN, SHORT], starts, [1], "depth", 5)
     torch.testing.assert_close(one.words, features[:, 3:])
     with pytest.raises(UnequalLengthError, match="2 sentences of 7 words, but features of 6"):
@@ -213,6 +222,29 @@ def test_training_lowers_the_loss_and_stops_by_the_development_part():
         fit_structural(features, bank, split, "height", rank=2)
 
 
+def test_training_stops_once_the_development_loss_does_not_fall():
+    bank = [CHAIN, SHORT] * 3
+    features = torch.randn(2, 21, 3, generator=torch.Generator().manual_seed(2))
+    split = Split([0, 1, 2], [3, 4], [5])
+    still = {"rank": 2, "lr": 0.0}  # nothing is learnt, so nothing gets better
+    assert fit_structural(features, bank, split, **still).training.epochs == 5
+    assert fit_structural(features, bank, split, patience=2, **still).training.epochs == 2
+    assert fit_structural(features, bank, split, patience=99, **still).training.epochs == 20
+    assert fit_structural(features, bank, split, **still).training.best_epoch == (0, 0)
+
+
+def test_what_training_takes_for_granted():
+    bank = [CHAIN, SHORT] * 21
+    n = 7 * 21
+    features = torch.randn(1, n, 64, generator=torch.Generator().manual_seed(3))
+    split = Split(list(range(38)), [38, 39], [40, 41])
+    plain = fit_structural(features, bank, split)
+    settings = {"rank": 64, "epochs": 20, "patience": 5, "lr": 4e-4, "batch_size": 32, "seed": 0}
+    named = fit_structural(features, bank, split, "distance", **settings)
+    assert plain.maps.shape == (1, 64, 64) and plain.kind == "distance"
+    assert torch.equal(plain.maps, named.maps)
+
+
 def test_development_loss_is_the_mean_over_sentences():
     bank = [CHAIN, SHORT, sentence([2, 0, 2, 3, 4]), sentence([0, 1, 1, 3]), CHAIN, SHORT]
     generator = torch.Generator().manual_seed(1)
@@ -263,6 +295,34 @@ def test_random_pieces_come_from_the_whole_vocabulary():
         rng=np.random.default_rng(0),
     )  # fmt: skip
     assert set(new[chosen].tolist()) == {0, 1, 2}
+
+
+class Given:
+    """Draws that are known beforehand."""
+
+    def __init__(self, fate):
+        self.fate = np.array(fate)
+
+    def choice(self, candidates, size, replace, p):
+        assert size == len(self.fate) and not replace
+        return candidates[:size]
+
+    def random(self, n):
+        return self.fate[:n]
+
+    def integers(self, low, high, size):
+        assert (low, high) == (0, 50)
+        return np.full(size, 40)
+
+
+def test_fates_by_the_shares():
+    ids = np.full((1, 8), 7)
+    new, chosen = apply_masking(
+        ids, ids == 7, MaskingScheme(0.75, mask=0.5, random=0.25), mask_id=3, vocab_size=50,
+        rng=Given([0.0, 0.4999, 0.5, 0.7499, 0.75, 0.9999]),
+    )  # fmt: skip
+    assert new.tolist() == [[3, 3, 40, 40, 7, 7, 7, 7]]
+    assert chosen.tolist() == [[True] * 6 + [False] * 2]
 
 
 def test_one_position_at_least_and_only_where_allowed():

@@ -114,7 +114,11 @@ def save_encoder(encoder: Encoder, folder: str | os.PathLike) -> Path:
         setattr(encoder.config, TRAINED_HEADS, sorted(encoder.trained_heads))
         with whole_folder(target) as scratch:
             with _quiet():
-                encoder.model.save_pretrained(scratch, max_shard_size="1TB")
+                # Under the names that the modules have now: older releases of transformers would
+                # otherwise write those of the first BERTs, which only they themselves translate.
+                encoder.model.save_pretrained(
+                    scratch, max_shard_size="1TB", save_original_format=False
+                )
             encoder.tokenizer.save_pretrained(scratch)
     finally:
         if before is None:

@@ -23,6 +23,8 @@ from bertology_utils.attention import (
 from bertology_utils.attention.flow import with_residual
 from bertology_utils.encoder import HeadIndexError
 
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
 # --- rollout and flow ---------------------------------------------------------------------------
 
 #: two layers of one head over two pieces
@@ -119,6 +121,14 @@ def test_shares_of_norms_and_weights_by_a_slow_count(tiny_bert, texts):
     assert found["norm"]["sep"].control_scores["uniform"] == pytest.approx(3 / total)
 
 
+def test_budgets_reach_the_model_and_no_seed_is_0(tiny_bert, texts):
+    for measure in (norm_shares, weight_norm_correlation):
+        with pytest.raises(ValueError, match="max_tokens .*starts? at 1, got 0"):
+            measure(tiny_bert, texts, max_tokens=0)
+    found = norm_shares(tiny_bert, texts[:2])
+    assert {scores.seed for kinds in found.values() for scores in kinds.values()} == {0}
+
+
 def test_correlation_of_weight_and_norm_is_pearson_s(tiny_bert, texts):
     found = weight_norm_correlation(tiny_bert, texts, "sep")
     weights, norms = [], []
@@ -131,6 +141,11 @@ def test_correlation_of_weight_and_norm_is_pearson_s(tiny_bert, texts):
         assert found[layer, head] == pytest.approx(np.corrcoef(pair)[0, 1], abs=1e-3)
     assert weight_norm_correlation(tiny_bert, texts).shape == found.shape
     np.testing.assert_array_equal(weight_norm_correlation(tiny_bert, texts), found)
+    three = [[rows[1, 2] for rows in side[:3]] for side in (weights, norms)]
+    enough = weight_norm_correlation(tiny_bert, texts[:3], "sep")[1, 2]
+    assert enough == pytest.approx(np.corrcoef(three)[0, 1], abs=1e-3)
+    with pytest.raises(ValueError, match="0 pieces of kind 'sep'"):
+        weight_norm_correlation(tiny_bert, [])
     with pytest.raises(ValueError, match="2 pieces of kind 'cls'"):
         weight_norm_correlation(tiny_bert, texts[:2], "cls")
     with pytest.raises(KeyError, match="unknown kind 'verbs'"):
@@ -145,9 +160,7 @@ def made(**changes):
     fields = {
         "name": "made",
         "unit": "share",
-        "sums": np.array(
-            [[[1, 2], [0, 0]], [[1, 3], [0, 0]], [[2, 4], [0, 0]], [[0, 0], [0, 0]]]
-        ),
+        "sums": np.array([[[1, 2], [0, 0]], [[1, 3], [0, 0]], [[2, 4], [0, 0]], [[0, 0], [0, 0]]]),
         "counts": np.array([4, 4, 8, 0]),
         "model": "m",
         "seed": 0,
@@ -163,6 +176,7 @@ def test_scores_of_heads_are_ratios_of_sums():
     assert scores.ranking() == [(0, 1), (0, 0), (1, 0), (1, 1)]
     assert scores.draws.shape == (1000, 2, 2)
     assert scores.at(0, 1).value == pytest.approx(9 / 16)
+    assert scores.at(0, 0).value == pytest.approx(4 / 16) and scores.at(1, 1).value == 0
     assert scores.at(0, 1).n == 16 and scores.at(0, 1).baselines == {"offset": 3 / 16}
     assert (scores.at(0, 1).unit, scores.at(0, 1).model, scores.at(0, 1).seed) == ("share", "m", 0)
     assert scores.mean().value == pytest.approx(13 / 64)

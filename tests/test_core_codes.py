@@ -196,9 +196,7 @@ def test_selectivity_is_the_difference_of_two_probes():
         assert (found.n, found.seed, found.model, found.unit) == (
             len(split.test), 3, "m", "share difference",
         )  # fmt: skip
-        assert found.baselines == {
-            "majority classes": found.task.majority - found.control.majority
-        }
+        assert found.baselines == {"majority classes": found.task.majority - found.control.majority}
     assert (noise.layer, known.layer) == (0, 1)
     # Vectors that name the type know any labelling of types: accurate, and not selective.
     assert known.task.accuracy > 0.85 and known.control.accuracy > 0.85

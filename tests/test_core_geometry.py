@@ -30,6 +30,8 @@ from bertology_utils.geometry import (
     whiten,
 )
 
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
 
 def made(vectors, text=None, model="made"):
     """A collection of given vectors [S, N, D]; two rows a text unless told."""
@@ -187,6 +189,11 @@ def test_self_similarity_is_a_mean_over_words():
     )  # fmt: skip
     floor = anisotropy(made([vectors, vectors[::-1]]), n_pairs=2, seed=1).values
     np.testing.assert_array_equal(found.controls["anisotropy"], floor)
+    apart = made([vectors, vectors[::-1]], range(6))  # up to three pairs
+    for pairs in (1, 2):
+        one = self_similarity(apart, words, n_pairs=pairs, seed=3).controls["anisotropy"]
+        assert one.tolist() == anisotropy(apart, n_pairs=pairs, seed=3).values.tolist()
+        assert one.tolist() != anisotropy(apart, n_pairs=3, seed=3).values.tolist()
     with pytest.raises(TooFewError, match="no words"):
         self_similarity(made([vectors]), {})
     with pytest.raises(TooFewError, match="no pairs"):
@@ -205,12 +212,32 @@ def test_similarity_inside_a_text_by_hand():
     floor = anisotropy(made([vectors], [0, 0, 0, 1, 2, 2]), n_pairs=3, seed=5).values
     np.testing.assert_array_equal(found.controls["anisotropy"], floor)
     rows = made([vectors], [0, 0, 0, 1, 2, 2])
-    some = {
-        float(intra_sentence_similarity(rows, max_texts=1, seed=s).values[0]) for s in range(8)
-    }
+    lone = intra_sentence_similarity(rows, n_pairs=1, seed=5).controls["anisotropy"]
+    assert lone.tolist() == anisotropy(rows, n_pairs=1, seed=5).values.tolist()
+    assert lone.tolist() != floor.tolist()
+    some = {float(intra_sentence_similarity(rows, max_texts=1, seed=s).values[0]) for s in range(8)}
     assert sorted(some) == [pytest.approx(one), pytest.approx(two)]
     with pytest.raises(TooFewError, match="no text with two rows"):
         intra_sentence_similarity(made([vectors], range(6)))
+
+
+def test_how_many_pairs_texts_and_rows_are_taken_for_granted():
+    draw = np.random.default_rng(0)
+    n = 10_004
+    apart = made(draw.normal(size=(1, n, 2)), np.arange(n))
+    found = anisotropy(apart)
+    assert (found.n, found.seed) == (5000, 0)
+    own = self_similarity(apart, {"a": np.arange(4)})
+    assert own.controls["anisotropy"].tolist() == found.values.tolist() and own.seed == 0
+    paired = made(draw.normal(size=(1, n, 2)), np.arange(n) // 2)
+    inside = intra_sentence_similarity(paired)
+    assert (inside.n, inside.seed) == (1000, 0)
+    floor = anisotropy(paired, n_pairs=5000, seed=0).values
+    assert inside.controls["anisotropy"].tolist() == floor.tolist()
+    assert layer_change(paired, paired).counts.sum() == 5000
+    assert similarity_to_input(paired).counts.sum() == 5000
+    alike = layer_similarity(paired, paired)
+    assert (alike.n, alike.method, alike.seed) == (2000, "cka", 0)
 
 
 def test_variance_of_one_vector_by_hand():
@@ -219,6 +246,7 @@ def test_variance_of_one_vector_by_hand():
     assert explained_by_first_component(vectors.T) == pytest.approx(0.9)
     assert explained_by_first_component(np.ones((2, 3))) == pytest.approx(1)
     assert variance_along_first_component(vectors) == pytest.approx(0.9)
+    assert variance_along_first_component(1e-3 * vectors) == pytest.approx(0.9)
     # Moved far off along the second axis, the first direction is that axis, which varies least.
     assert variance_along_first_component(vectors + [0, 100]) == pytest.approx(0.1, abs=0.01)
     assert explained_by_first_component(vectors + [0, 100]) > 0.99
@@ -244,6 +272,16 @@ def test_explainable_variance_beside_random_words():
     assert found.counts.tolist() == [1, 1]
     assert found.controls["random_words"].shape == (2,)
     assert 0.2 < found.controls["random_words"][1] < 0.7
+    # Random words of which all are taken are all words.
+    whole = {name: np.arange(60) for name in "abc"}
+    control = max_explainable_variance(made(vectors), whole, seed=1).controls["random_words"]
+    assert control == pytest.approx([explained_by_first_component(v) for v in vectors], rel=1e-5)
+    for seed in (0, 1):
+        again = max_explainable_variance(made(vectors), words, seed=seed).controls["random_words"]
+        random = np.random.default_rng(seed)
+        groups = [random.choice(60, size, replace=False) for size in (5, 6)]
+        expected = [np.mean([explained_by_first_component(v[g]) for g in groups]) for v in vectors]
+        assert again == pytest.approx(expected, rel=1e-5)
     around = max_explainable_variance(made(vectors), words, kind="around_mean")
     assert around.sums[1, 0] == pytest.approx(variance_along_first_component(vectors[0, 20:26]))
     with pytest.raises(KeyError, match="unknown kind 'all'"):
@@ -273,6 +311,9 @@ def test_cka_by_hand():
     with pytest.raises(TooFewError, match="all rows are alike"):
         linear_cka(X, np.ones((4, 2)))
     assert linear_cka(X[:2], X[:2]) == pytest.approx(1)
+    # Half precision is left before anything is computed.
+    far = (X + 100).astype(np.float16)
+    assert linear_cka(far, far * 100) == pytest.approx(1, abs=1e-6)
 
 
 def test_rsa_is_the_rank_correlation_of_cosines():
@@ -340,6 +381,12 @@ def test_layers_are_compared_pair_by_pair(method):
     same = layer_similarity(first, first, method=method)
     assert same.same_depth().value == pytest.approx(1) and same.same_depth().model == "made"
     assert same.same_depth().baselines["shuffled"] == pytest.approx(same.shuffled.trace() / 2)
+    again = layer_similarity(first, second, method=method, seed=1)
+    assert again.shuffled.tolist() == found.shuffled.tolist()
+    assert (
+        layer_similarity(first, second, method=method, seed=2).shuffled[0, 0]
+        != (found.shuffled[0, 0])
+    )
     some = layer_similarity(first, second, method=method, max_rows=12)
     assert some.n == 12 and some.matrix[0, 0] == pytest.approx(1)
     with pytest.raises(KeyError, match="unknown method 'dot'"):
@@ -418,8 +465,13 @@ def test_whitened_vectors_have_unit_variance():
     one = whiten(CLOUD, 1)
     np.testing.assert_allclose(np.abs(one(CLOUD)[:, 0]), np.abs(CLOUD[:, 0]) / math.sqrt(36 / 5))
     assert one.n == 6
-    for scale in (1e-4, 1, 1e4):  # what hardly varies is left out, whatever the scale
+    for scale in (1e-8, 1e-4, 1, 1e4):  # what hardly varies is left out, whatever the scale
         assert whiten(scale * (CLOUD + np.outer(np.arange(6), [0, 0, 1e-7]))).matrix.shape == (3, 2)
+    # Shares of the largest variance: 1, 1e-8 and 1e-12, the last of which is too little.
+    signs = np.array(np.meshgrid([-1.0, 1], [-1.0, 1], [-1.0, 1])).reshape(3, 8).T
+    assert whiten(signs * [1, 1e-4, 1e-6]).matrix.shape == (3, 2)
+    assert whiten(signs * [1, 1e-4, 2e-5]).matrix.shape == (3, 3)
+    assert whiten(signs[:, :1]).matrix.shape == (1, 1)
     for wrong in (0, 3):
         with pytest.raises(ValueError, match=f"{wrong} components asked for, 2 directions"):
             whiten(CLOUD, wrong)

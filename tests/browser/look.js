@@ -133,5 +133,17 @@ window.bertologyLook = (() => {
     return [...found.values()];
   }
 
-  return { faint, looks, unnamed, overflow };
+  // Resolves once formulas are set, letters are there, and nothing fades or slides any more.
+  async function settled() {
+    const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+    // Two frames: what follows a size or an attribute does so before the second.
+    for (let i = 0; i < 2; i++) await frame();
+    await window.MathJax?.startup?.promise;
+    await document.fonts.ready;
+    const moving = () => document.getAnimations().filter((animation) =>
+      animation.playState === "running" && animation.effect?.getComputedTiming().endTime < Infinity);
+    while (moving().length) await frame();
+  }
+
+  return { faint, looks, unnamed, overflow, settled };
 })();

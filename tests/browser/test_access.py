@@ -1,7 +1,7 @@
 """What the whole book owes to readers with a keyboard, and to readers who avoid motion."""
 
 import pytest
-from visit import Visitor
+from visit import Visitor, settle
 
 PAGES = ("intro.html", "chapters/01_architecture.html", "zh/intro.html")
 
@@ -10,6 +10,7 @@ PAGES = ("intro.html", "chapters/01_architecture.html", "zh/intro.html")
 def test_the_first_stop_of_the_keyboard_skips_to_the_text(visitor: Visitor, name: str):
     page, _ = visitor.open(name)
     try:
+        settle(page)
         page.keyboard.press("Tab")
         link = page.evaluate("document.activeElement.getAttribute('href')")
         assert link == "#main-content"
@@ -21,8 +22,9 @@ def test_the_first_stop_of_the_keyboard_skips_to_the_text(visitor: Visitor, name
             }"""
         )
         page.keyboard.press("Enter")
+        page.wait_for_function("location.hash === '#main-content'")
         page.keyboard.press("Tab")
-        assert page.evaluate("document.activeElement.closest('#main-content') !== null")
+        page.wait_for_function("!!document.activeElement?.closest('#main-content')")
     finally:
         page.context.close()
 
@@ -48,11 +50,13 @@ def test_nothing_moves_for_readers_who_asked_for_less_motion(visitor: Visitor, n
 def test_every_stop_of_the_keyboard_can_be_seen(visitor: Visitor):
     page, _ = visitor.open("chapters/00_prerequisites.html")
     try:
+        settle(page)
         unseen = []
         for _ in range(70):
             page.keyboard.press("Tab")
             unseen += page.evaluate(
-                """() => {
+                """async () => {
+                  await bertologyLook.settled();  // some rings fade in
                   const at = document.activeElement;
                   if (!at || at === document.body) return [];
                   const style = getComputedStyle(at);

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from visit import DESKTOP, PHONE, Visit, Visitor
+from visit import DESKTOP, PHONE, Visit, Visitor, comes_to, settle
 
 #: What a page may weigh at first load as static hosts send it, without the playground's model.
 MAX_PAGE_BYTES = 3_000_000
@@ -14,6 +14,7 @@ def test_the_address_of_the_book_leads_to_its_first_page(visitor: Visitor):
     page, seen = visitor.open("")
     try:
         page.wait_for_url("**/intro.html")
+        settle(page)
         assert page.locator("article h1").count() == 1
         assert seen.failed == seen.outside == []
     finally:
@@ -66,44 +67,47 @@ def test_every_attention_view_draws_and_answers_the_pointer(
     page, _ = visitor.open(page_name)
     try:
         visitor.draw_frames(page)
+        settle(page)
         for view in page.locator("iframe.bx-frame:visible").all():
             view.scroll_into_view_if_needed()
             frame = view.element_handle().content_frame()
             if frame.locator("body.head_view").count():
-                lines_of_a_hovered_token(frame)
+                lines_of_a_hovered_token(page, frame)
             else:
-                lines_of_an_enlarged_head(frame)
+                lines_of_an_enlarged_head(page, frame)
     finally:
         page.context.close()
 
 
-def lines_of_a_hovered_token(frame) -> None:
+def lines_of_a_hovered_token(page, frame) -> None:
     tokens = frame.locator("#left text").count()
     heads = frame.locator("rect[role='checkbox']").count()
     assert frame.locator("#attention line").count() >= heads * tokens
     frame.locator("#left text").nth(tokens // 2).hover()
     visible = frame.locator("#attention line[visibility='visible']")
-    shown = visible.evaluate_all("lines => lines.map(l => l.getAttribute('left-token-index'))")
+    of_tokens = "lines => lines.map(l => l.getAttribute('left-token-index'))"
     # All lines of this token, and of no other, with every head's share of them.
-    assert set(shown) == {str(tokens // 2)}
+    one = {str(tokens // 2)}
+    assert comes_to(page, lambda: set(visible.evaluate_all(of_tokens)), one) == one
     assert frame.locator("#attention").get_attribute("visibility") == "hidden"
-    assert "attends to" in frame.locator("#said").inner_text()
+    frame.locator("#said", has_text="attends to").wait_for()
     frame.locator("#right text").nth(0).hover()
-    assert "is attended to by" in frame.locator("#said").inner_text()
+    frame.locator("#said", has_text="is attended to by").wait_for()
     frame.locator("select#layer").hover()
-    assert visible.count() == 0
+    assert comes_to(page, visible.count, 0) == 0
     assert frame.locator("#attention").get_attribute("visibility") == "visible"
 
 
-def lines_of_an_enlarged_head(frame) -> None:
+def lines_of_an_enlarged_head(page, frame) -> None:
     assert frame.locator(".detail").count() == 0
     frame.locator("rect[role='button']").first.click()
     groups = frame.locator(".attn-line-group")
+    groups.first.wait_for(state="attached")  # all of them are drawn at once
     tokens = groups.count()
-    assert tokens > 0
     frame.locator("text.token").nth(tokens // 2).hover()
-    opacity = groups.evaluate_all("groups => groups.map(g => getComputedStyle(g).opacity)")
-    assert opacity == ["1" if i == tokens // 2 else "0" for i in range(tokens)]
+    opacity = "groups => groups.map(g => getComputedStyle(g).opacity)"
+    one = ["1" if i == tokens // 2 else "0" for i in range(tokens)]
+    assert comes_to(page, lambda: groups.evaluate_all(opacity), one) == one
 
 
 def test_every_explorer_can_be_worked_by_keyboard(book, visitor: Visitor, page_name: str):
@@ -111,6 +115,7 @@ def test_every_explorer_can_be_worked_by_keyboard(book, visitor: Visitor, page_n
         return
     page, seen = visitor.open(page_name)
     try:
+        settle(page)
         for explorer in page.locator(".bx-widget").all():
             work_by_keyboard(explorer)
         assert seen.console == []

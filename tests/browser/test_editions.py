@@ -1,7 +1,9 @@
 """The Chinese edition: found from any page, read out as Chinese, searched without a connection."""
 
+import re
+
 import pytest
-from visit import PHONE, Visitor
+from visit import PHONE, Visitor, comes_to
 
 PAGES = ("intro.html", "chapters/09_training.html", "chapters/glossary.html", "search.html")
 SWITCH = "nav.language-switch a"
@@ -83,8 +85,12 @@ def test_chinese_in_the_english_glossary_is_marked_as_chinese(visitor: Visitor):
 def test_chinese_can_be_searched(visitor: Visitor, query: str, wanted: str):
     page, seen = visitor.open(f"zh/search.html?q={query}")
     try:
-        # Hits arrive one by one: the page that is looked for need not be the first.
-        page.locator(f"#search-results li a[href*='{wanted}']").first.wait_for()
+        # Hits arrive one by one, and their number at the end; each then fetches its page to show
+        # a piece of it.
+        page.locator("#search-results .search-summary", has_text=re.compile(r"\S")).wait_for()
+        assert page.locator(f"#search-results li a[href*='{wanted}']").count() > 0
+        bare = page.locator("#search-results li").filter(has_not=page.locator(".context"))
+        assert comes_to(page, bare.count, 0) == 0
         assert seen.console == seen.outside == seen.failed == []
     finally:
         page.context.close()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from book_server import Server
-from visit import PHONE, Visitor, set_theme
+from visit import PATIENCE, PHONE, Visitor, comes_to, resize, set_theme, settle
 
 from bertology_utils import playground
 from bertology_utils.encoder import Encoder
@@ -22,6 +22,8 @@ from tools import sphinx_playground
 PAGE = "chapters/playground.html"
 #: milliseconds for loading and unfolding the model on a busy machine
 LOADING = 180_000
+#: the address of the model that the page fetches
+MODEL = re.compile(r"model\.onnx")
 #: masks that are filled both by PyTorch and by the page
 CASES = 200
 
@@ -38,9 +40,16 @@ class Play:
 
     def type(self, text: str) -> None:
         """Put a text in and wait until the page has answered, or has said why not."""
+        before = self.page.evaluate_handle("bertologyPlayground.page.state.tokens")
         self.page.fill("#pg-text", text)
-        # Typing is followed after a pause; the page says that it is at work until it is done.
-        self.page.wait_for_timeout(400)
+        # Typing is followed after a pause: the text is cut up anew, even if it is the same.
+        self.page.wait_for_function(
+            "before => bertologyPlayground.page.state.tokens !== before", arg=before
+        )
+        self.rest()
+
+    def rest(self) -> None:
+        """Wait until no answer is under way; the page says that it is at work until it is done."""
         self.page.wait_for_function(
             "document.getElementById('pg-root').getAttribute('aria-busy') !== 'true'"
         )
@@ -51,10 +60,10 @@ class Play:
     def choose(self, token: str) -> None:
         index = self.tokens().index(token)
         self.part("tokens").locator("button").nth(index).click()
-        self.page.wait_for_timeout(100)
         self.page.wait_for_function(
-            "document.getElementById('pg-root').getAttribute('aria-busy') !== 'true'"
+            "index => bertologyPlayground.page.state.chosen === index", arg=index
         )
+        self.rest()
 
     def answers(self, part: str, table: int = 0) -> list[str]:
         rows = self.part(part).locator("table").nth(table).locator("tbody th")
@@ -65,7 +74,10 @@ class Play:
 
 
 def open_page(visitor: Visitor, name: str = PAGE, **options) -> Play:
-    return Play(*visitor.open(name, **options))
+    play = Play(*visitor.open(name, **options))
+    if options.get("java_script_enabled", True):
+        settle(play.page)  # the drawing takes the width of its place a frame later
+    return play
 
 
 def check_quiet(play: Play) -> None:
@@ -87,8 +99,15 @@ def once_loaded(visitor: Visitor) -> Iterator[Play]:
     """The page after its button was pressed."""
     play = open_page(visitor)
     assert play.seen.loaded_bytes < 3_000_000
+    # The model is held back until it was seen that the page is waiting for it.
+    held = []
+    play.page.route(MODEL, held.append)
     play.part("load").click()
-    assert play.part("progress").is_visible() and play.part("load").is_disabled()
+    play.part("progress").wait_for()
+    assert play.part("load").is_disabled()
+    (model,) = comes_to(play.page, lambda: list(held), lambda asked: len(asked) == 1)
+    assert play.part("progress").is_visible()
+    model.fallback()
     play.page.wait_for_function(
         "/ready|could not/.test(document.querySelector('[data-pg=status]').textContent)",
         timeout=LOADING,
@@ -234,6 +253,7 @@ def test_a_page_opened_as_a_file_shows_the_example_and_says_what_to_do(book: Pat
     context = browser.new_context(color_scheme="light")
     said = []
     page = context.new_page()
+    page.set_default_timeout(PATIENCE)
     page.on("console", lambda message: said.append(message.text) if message.type == "error" else 0)
     page.on("pageerror", lambda error: said.append(str(error)))
     try:
@@ -251,7 +271,7 @@ def test_a_page_opened_as_a_file_shows_the_example_and_says_what_to_do(book: Pat
 def test_a_failed_download_can_be_tried_again(visitor: Visitor):
     play = open_page(visitor)
     try:
-        play.page.route(re.compile(r"model\.onnx"), lambda route: route.fulfill(status=503))
+        play.page.route(MODEL, lambda route: route.fulfill(status=503))
         play.part("load").click()
         play.page.get_by_text("could not be loaded").wait_for(timeout=LOADING)
         assert "503" in play.status() and play.part("load").inner_text() == "Try again"
@@ -263,7 +283,7 @@ def test_a_failed_download_can_be_tried_again(visitor: Visitor):
 def test_a_model_of_another_build_is_refused(visitor: Visitor):
     play = open_page(visitor)
     try:
-        play.page.route(re.compile(r"model\.onnx"), lambda route: route.fulfill(body="not a model"))
+        play.page.route(MODEL, lambda route: route.fulfill(body="not a model"))
         play.part("load").click()
         play.page.get_by_text("could not be loaded").wait_for(timeout=LOADING)
         assert "damaged" in play.status()
@@ -348,7 +368,7 @@ def test_the_chinese_page_speaks_chinese(chinese: Play):
 
 
 def test_the_chinese_page_says_in_chinese_why_the_model_is_missing(chinese: Play):
-    chinese.page.route(re.compile(r"model\.onnx"), lambda route: route.fulfill(status=503))
+    chinese.page.route(MODEL, lambda route: route.fulfill(status=503))
     chinese.part("load").click()
     chinese.page.get_by_text("模型未能载入").wait_for(timeout=LOADING)
     assert "服务器的回应是 503" in chinese.status() and chinese.part("load").inner_text() == "重试"
@@ -505,10 +525,10 @@ def test_what_is_typed_is_text_and_never_markup(loaded: Play):
 def test_fast_typing_ends_with_the_last_text(loaded: Play):
     loaded.page.fill("#pg-text", "")
     loaded.page.locator("#pg-text").press_sequentially("Paris is in [MASK].", delay=20)
-    loaded.page.wait_for_timeout(500)
     loaded.page.wait_for_function(
         "bertologyPlayground.page.state.result?.text === 'Paris is in [MASK].'"
     )
+    loaded.rest()
     assert loaded.tokens() == ["[CLS]", "paris", "is", "in", "[MASK]", ".", "[SEP]"]
 
 
@@ -553,14 +573,13 @@ def test_the_working_page_can_be_read(loaded: Play, visitor: Visitor, theme: str
 def test_nothing_sticks_out_on_a_phone(loaded: Play):
     loaded.type("Antidisestablishmentarianism is a very [MASK] word, Donaudampfschifffahrt too.")
     before = loaded.page.viewport_size
-    loaded.page.set_viewport_size({"width": PHONE, "height": 800})
-    loaded.page.wait_for_timeout(300)
+    resize(loaded.page, PHONE, 800)
     try:
         assert loaded.page.evaluate("bertologyLook.overflow()") == []
         drawing = loaded.part("attention").locator("svg").bounding_box()
         assert drawing["x"] >= 0 and drawing["x"] + drawing["width"] <= PHONE
     finally:
-        loaded.page.set_viewport_size(before)
+        resize(loaded.page, **before)
 
 
 # --- where the pages lie ----------------------------------------------------------------------

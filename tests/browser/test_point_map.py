@@ -56,6 +56,6 @@ def test_points_are_read_by_pointer_and_by_keyboard(open_html):
     assert line.inner_text() == "left: word - <i>note</i> 8 </script>"
     assert shown.locator(".bx-at").count() == 1
     shown.locator("svg.bx-map path").nth(3).hover()
-    assert "note" in line.inner_text()
+    shown.locator(".bx-map-pointed", has_text="note").wait_for()
     assert shown.evaluate("document.documentElement.scrollWidth") <= 390
     assert seen.console == []

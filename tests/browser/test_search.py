@@ -39,7 +39,8 @@ def test_the_field_on_a_page_leads_to_the_results_and_on_to_the_page(visitor: Vi
         page.wait_for_url("**/search.html?q=lottery+ticket*")
         assert hits(page)
         page.locator("#search-results li a").first.click()
-        page.locator("article h1").wait_for()
+        page.wait_for_url(lambda url: "/search.html" not in url)
+        page.locator("article h1").first.wait_for()
         assert seen.outside == []
     finally:
         page.context.close()

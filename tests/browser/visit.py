@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
+from time import monotonic
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from book_server import Server
@@ -13,8 +17,9 @@ DESKTOP, PHONE = 1440, 390
 LOOK = Path(__file__).with_name("look.js").read_text(encoding="utf-8")
 #: Says whether a frame has reported that it is drawn.
 DRAWN = "frame => frame.dataset.drawn === 'true'"
-#: Milliseconds to wait for a drawing; generous, since a machine may be busy with other things.
-PATIENCE = 30_000
+#: Milliseconds to wait for what a page does by itself. No test takes this long where all is well;
+#: generous, since a machine may be busy with other things.
+PATIENCE = 90_000
 #: Findings of axe that block readers; the lesser ones are matters of taste.
 SERIOUS = ("serious", "critical")
 
@@ -79,7 +84,10 @@ class Visitor:
         self._axe = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
 
     def open(self, name: str, *, width: int = DESKTOP, **context):
-        """Open a page in a new context; return the Playwright page and what is seen of it."""
+        """Open a page in a new context; return the Playwright page and what is seen of it.
+
+        The page is loaded then; formulas, summaries of hits and the like may still be on their way.
+        """
         opened = self._browser.new_context(
             viewport={"width": width, "height": 900},
             service_workers="block",
@@ -128,6 +136,7 @@ class Visitor:
         page, seen = self.open(name)
         try:
             drawn, total = self.draw_frames(page)
+            settle(page)
             open_everything(page)
             faint, papers, overflow, axe = {}, {}, {}, {}
             for theme in ("dark", "light"):
@@ -141,9 +150,12 @@ class Visitor:
                 axe[theme] = self.axe_findings(page, colours_only=theme == "dark")
             unnamed = self._in_all_frames(page, "bertologyLook.unnamed()")
             for width in (DESKTOP, PHONE):
-                page.set_viewport_size({"width": width, "height": 900})
+                resize(page, width)
                 self.draw_frames(page)
                 overflow[width] = page.evaluate("bertologyLook.overflow()")
+            page.wait_for_load_state("networkidle")
+            # Closing the page breaks off what it still asks for, which is no failure of the page.
+            seen = deepcopy(seen)
             return Visit(seen, seen.status, drawn, total, papers, unnamed, overflow, faint, axe)
         finally:
             page.context.close()
@@ -157,9 +169,7 @@ class Visitor:
             frames.nth(index).scroll_into_view_if_needed()
             handle = frames.nth(index).element_handle()
             try:
-                page.wait_for_function(
-                    "f => f.dataset.drawn === 'true'", arg=handle, timeout=PATIENCE
-                )
+                page.wait_for_function(DRAWN, arg=handle, timeout=PATIENCE)
                 drawn += 1
             except page_timeout():
                 continue
@@ -190,6 +200,34 @@ class Visitor:
         return findings
 
 
+Look = TypeVar("Look")
+
+
+def comes_to(page, look: Callable[[], Look], wanted: Look | Callable[[Look], bool]) -> Look:
+    """Look at a page until there is what is wanted, or patience ends; return what was seen last.
+
+    Asked from here, since a frame off screen has no animation frames to poll on, and the policy of
+    the attention frames forbids the evaluation that polling by the clock would need.
+    """
+    fits = wanted if callable(wanted) else lambda seen: seen == wanted
+    end = monotonic() + PATIENCE / 1000
+    while not fits(seen := look()) and monotonic() < end:
+        page.wait_for_timeout(50)
+    return seen
+
+
+def settle(page) -> None:
+    """Wait until the page's formulas and letters are there, and nothing fades or slides."""
+    page.evaluate("bertologyLook.settled()")
+
+
+def resize(page, width: int, height: int = 900) -> None:
+    """Give the page another width, and wait until its scripts have followed."""
+    page.set_viewport_size({"width": width, "height": height})
+    page.wait_for_function("width => innerWidth === width", arg=width)
+    settle(page)
+
+
 def open_everything(page) -> None:
     """Unfold what is folded, and move every control of a widget to its last setting."""
     page.evaluate(
@@ -204,8 +242,11 @@ def open_everything(page) -> None:
           }
         }"""
     )
-    # The playground follows its text after a pause, and the theme looks at what was unfolded.
-    page.wait_for_timeout(700)
+    settle(page)
+    # The playground follows its text after a pause, and the theme looks at what was unfolded after
+    # another. Timers of one page come in order, so the page's own clock is what counts.
+    page.evaluate("() => new Promise((resolve) => setTimeout(resolve, 700))")
+    settle(page)
 
 
 def set_theme(page, theme: str) -> None:
@@ -215,16 +256,17 @@ def set_theme(page, theme: str) -> None:
         " document.documentElement.dataset.theme = theme; }",
         theme,
     )
-    # Asked from here: a frame off screen has no animation frames to poll on, and its policy
-    # forbids the evaluation that polling by the clock would need.
-    late = page.frames[1:]
-    for _ in range(PATIENCE // 100):
-        late = [f for f in late if f.evaluate("document.documentElement.dataset.theme") != theme]
-        if not late:
-            break
-        page.wait_for_timeout(100)
-    assert not late, f"{len(late)} frames did not follow the page to the {theme} theme"
-    page.wait_for_timeout(300)  # the theme fades its colours over
+
+    def late() -> list[str]:
+        return [
+            frame.name
+            for frame in page.frames[1:]
+            if frame.evaluate("document.documentElement.dataset.theme") != theme
+        ]
+
+    behind = comes_to(page, late, [])
+    assert not behind, f"{len(behind)} frames did not follow the page to the {theme} theme"
+    settle(page)  # the theme fades its colours over
 
 
 def page_timeout() -> type[Exception]:

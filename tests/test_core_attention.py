@@ -198,6 +198,10 @@ def test_counting_heads_and_weighing_layers():
     # layer 1 weighs 1, layer 2 weighs 2
     assert centre.value == pytest.approx((1 + 2 * 2) / 3)
     assert (centre.unit, centre.baselines) == ("layers", {})
+    # Texts alike leave nothing to chance.
+    assert centre.interval == pytest.approx((5 / 3, 5 / 3))
+    alike = made(sums=sums, counts=np.ones(4), controls={}).count_above(1.5)
+    assert (alike.value, alike.interval) == (2, (2, 2))
 
 
 def test_the_best_head_comes_from_one_half_and_its_score_from_the_other():

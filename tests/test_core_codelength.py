@@ -122,8 +122,11 @@ def test_a_block_does_not_see_what_comes_after_it(kind):
     torch.testing.assert_close(found, cut, atol=1e-4, rtol=0)
 
 
+@pytest.mark.parametrize("kind", ["linear", "mlp"])
 @pytest.mark.parametrize(("start", "held"), [(60, 30), (90, 45), (200, 150), (400, 340)])
-def test_a_probe_is_mixed_with_the_frequencies_by_the_labels_held_out(monkeypatch, start, held):
+def test_a_probe_is_mixed_with_the_frequencies_by_the_labels_held_out(
+    monkeypatch, start, held, kind
+):
     """Half of the first labels, up to fifty, then fifteen in a hundred are held out."""
     rows, codes = some_data(500)
     asked = []
@@ -134,14 +137,15 @@ def test_a_probe_is_mixed_with_the_frequencies_by_the_labels_held_out(monkeypatc
             return odds.log_softmax(-1)
 
     def fit(train, labels, classes, *, dev, **options):
-        asked.append((train.shape[1], len(labels), classes, *(len(part[0]) for part in (dev[0],))))
-        assert torch.equal(dev[1], codes[held:start])
+        asked.append((train.shape[1], len(labels), classes, options))
+        assert torch.equal(dev[0], rows[:, held:start]) and torch.equal(dev[1], codes[held:start])
         return Fitted()
 
-    monkeypatch.setattr(codelength, "fit_linear", fit)
+    monkeypatch.setattr(codelength, f"fit_{kind}", fit)
     end = start + 20
-    found = codelength._block(rows, codes, start, end, 3, "linear", 0, {})
-    assert asked[0][:3] == (held, held, 3)
+    found = codelength._block(rows, codes, start, end, 3, kind, 8, {"l2": 0.5})
+    options = {"l2": 0.5} if kind == "linear" else {"l2": 0.5, "seed": 8}
+    assert asked == [(held, held, 3, options)]
     counts = np.bincount(codes[:held], minlength=3) + 0.5
     plain = counts / counts.sum()
     for layer in range(2):
@@ -308,6 +312,37 @@ def test_a_basis_stays_orthonormal_where_little_is_new():
     side = 1e4 * first + 1e-2 * other
     grown = _extended(first[:, None], torch.stack([side, -side], dim=1))
     torch.testing.assert_close(grown.T @ grown, torch.eye(2), atol=1e-5, rtol=0)
+
+
+def two_clouds():
+    """Two classes far apart along the second of three axes."""
+    draw = np.random.default_rng(4)
+    labels = draw.integers(0, 2, 300)
+    vectors = draw.normal(size=(300, 3)).astype(np.float32)
+    vectors[:, 1] += 8 * labels
+    return vectors, labels, list(range(150)), list(range(150, 200)), list(range(200, 300))
+
+
+def test_what_is_left_is_what_a_fresh_probe_gets_right():
+    vectors, labels, train, dev, test = two_clouds()
+    kept = inlp(vectors, labels, Split(train, dev, test), margin=1.0)  # nothing is removed
+    assert kept.rank == 0 and kept.remaining > 0.98
+    gone = inlp(vectors, labels, Split(train, dev, test), margin=0.5)
+    assert gone.rank == 1 and 0.3 < gone.remaining < 0.9
+    often = int(np.mean(labels[train]) > 0.5)
+    for found in (kept, gone):
+        assert found.majority == pytest.approx(np.mean(labels[test] == often))
+
+
+def test_probes_of_a_removal_heed_the_development_part():
+    vectors, labels, train, dev, test = two_clouds()
+    without = inlp(vectors, labels, Split(train, [], test), margin=0.5)
+    assert without.rank == 1 and len(without.accuracies) == 2
+    # Where every label of the development part is wrong, no weights are the best weights.
+    wrong = labels.copy()
+    wrong[dev] = 1 - wrong[dev]
+    found = inlp(vectors, wrong, Split(train, dev, test), margin=0.5)
+    assert found.rank == 0 and len(found.accuracies) == 1
 
 
 def test_vectors_that_do_not_vary_lose_nothing():

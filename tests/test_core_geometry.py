@@ -217,6 +217,13 @@ def test_similarity_inside_a_text_by_hand():
     assert lone.tolist() != floor.tolist()
     some = {float(intra_sentence_similarity(rows, max_texts=1, seed=s).values[0]) for s in range(8)}
     assert sorted(some) == [pytest.approx(one), pytest.approx(two)]
+    # No text is drawn twice.
+    alone = [[1.0, 1]] * 8  # texts of one row
+    rows = [[1.0, 0], [1, 0], [1, 0], [0, 1], [1, 0], [1, 2], *alone]
+    three = made([rows], [0, 0, 1, 1, 2, 2, *range(3, 11)])
+    for seed in range(9):
+        drawn = intra_sentence_similarity(three, max_texts=2, seed=seed).sums[:, 0]
+        assert len(set(drawn.round(6))) == 2
     with pytest.raises(TooFewError, match="no text with two rows"):
         intra_sentence_similarity(made([vectors], range(6)))
 
@@ -247,6 +254,9 @@ def test_variance_of_one_vector_by_hand():
     assert explained_by_first_component(np.ones((2, 3))) == pytest.approx(1)
     assert variance_along_first_component(vectors) == pytest.approx(0.9)
     assert variance_along_first_component(1e-3 * vectors) == pytest.approx(0.9)
+    half = (100 * vectors).astype(np.float16)  # whose squares are more than it holds
+    assert variance_along_first_component(half) == pytest.approx(0.9)
+    assert explained_by_first_component(half) == pytest.approx(0.9)
     # Moved far off along the second axis, the first direction is that axis, which varies least.
     assert variance_along_first_component(vectors + [0, 100]) == pytest.approx(0.1, abs=0.01)
     assert explained_by_first_component(vectors + [0, 100]) > 0.99
@@ -301,7 +311,7 @@ def test_cka_by_hand():
     assert linear_cka(Y, X) == pytest.approx(linear_cka(X, Y))
     wide = np.hstack([X, X, X])
     assert linear_cka(wide, X) == pytest.approx(1)
-    for wrong in (X[:3], X[0]):
+    for wrong in (X[:3], X[0], X[:, 0]):
         with pytest.raises(ValueError, match="need the same rows twice"):
             linear_cka(X, wrong)
         with pytest.raises(ValueError, match="need the same rows twice"):
@@ -343,6 +353,7 @@ def test_pwcca_weighs_correlations_by_what_they_carry():
     y = np.stack([u[:, 0], 0.6 * u[:, 1] + 0.8 * u[:, 2]], axis=1)
     assert pwcca(x, y) == pytest.approx((5 * 1 + 1 * 0.6) / 6, abs=1e-6)
     assert pwcca(x + 3, 2 * y) == pytest.approx(pwcca(x, y))
+    assert pwcca(x[:, :1], y) == pytest.approx(1) and pwcca(x[:, 1:], y) == pytest.approx(0.6)
     with pytest.raises(TooFewError, match="2 rows for 2 columns"):
         pwcca(x[:2], y[:2])
     with pytest.raises(TooFewError, match="all rows are alike"):
@@ -371,6 +382,10 @@ def test_layers_are_compared_pair_by_pair(method):
     x, y = first.arrays["hidden_states"][1], second.arrays["hidden_states"][1]
     assert found.matrix[1, 1] == pytest.approx(measure(x, y))
     assert found.shuffled[0, 0] < 0.7
+    draw = np.random.default_rng(1)
+    draw.permutation(30)  # of which rows are taken: all
+    mixed = y[draw.permutation(30)]
+    assert found.shuffled[1, 1] == pytest.approx(measure(x, mixed))
     assert (found.method, found.n, found.models, found.seed) == (method, 30, ("made", "other"), 1)
     one = found.at(1, 2)
     assert (one.value, one.n, one.model, one.seed) == (found.matrix[1, 2], 30, "made and other", 1)
@@ -462,6 +477,7 @@ def test_whitened_vectors_have_unit_variance():
     assert full.matrix.shape == (3, 2)  # the third axis does not vary
     np.testing.assert_allclose(np.cov(full(CLOUD).T), np.eye(2), atol=1e-9)
     np.testing.assert_allclose(full.explained, [36 / 38, 2 / 38, 0], atol=1e-12)
+    np.testing.assert_allclose(whiten(1e-3 * CLOUD).explained, full.explained, atol=1e-12)
     one = whiten(CLOUD, 1)
     np.testing.assert_allclose(np.abs(one(CLOUD)[:, 0]), np.abs(CLOUD[:, 0]) / math.sqrt(36 / 5))
     assert one.n == 6

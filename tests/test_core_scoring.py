@@ -1,6 +1,7 @@
 """Pseudo-likelihoods, gates of heads and measurements on cases with answers known beforehand."""
 
 import math
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -29,7 +30,7 @@ from bertology_utils.ledger import (
     Rule,
 )
 from bertology_utils.ledger.measurement import as_measurement
-from bertology_utils.words import TextPair, make_batch
+from bertology_utils.words import TextPair, align_all, make_batch
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
@@ -90,9 +91,17 @@ def test_pll_of_a_pair_of_texts_names_both(planted):
     assert found.text == "cat sat" and found.pieces == ("cat", "sat")
 
 
-def test_many_texts_come_back_in_order(planted):
+def test_many_texts_come_back_in_order(planted, monkeypatch):
     texts = ["cat", "sat", "cat sat"] * 700  # more than are read at once
+    sizes = []
+
+    def align(encoder, chunk):
+        sizes.append(len(chunk))
+        return align_all(encoder, chunk)
+
+    monkeypatch.setattr(sys.modules["bertology_utils.cloze.pll"], "align_all", align)
     found = pll(planted, iter(texts))
+    assert sizes == [2048, 52]
     assert [score.text for score in found] == texts
     assert len({score.total for score in found}) == 3
 
@@ -265,7 +274,9 @@ def test_values_stay_in_the_range_of_their_unit(unit, low, high):
     assert measured(value=low - 1e-7, unit=unit).value == low
     with pytest.raises(MeasurementError, match=f"value is .*, but a {unit} lies between"):
         measured(value=low - 2e-6, unit=unit)
+    assert measured(value=low - 1e-6, unit=unit).value == low
     if math.isfinite(high):
+        assert measured(value=high + 1e-6, unit=unit).value == high
         assert measured(value=high + 1e-7, unit=unit).value == high
         with pytest.raises(MeasurementError, match="lies between"):
             measured(value=high + 2e-6, unit=unit)
@@ -348,6 +359,26 @@ def test_numbers_are_normalised_and_others_refused():
 )
 def test_rules_in_words(rule, words):
     assert Rule.parse(rule).in_words() == words
+
+
+def test_rules_name_all_that_stands_in_the_way():
+    absent = {"kind": "below", "threshold": 0.3, "present": ["in_a", "b"]}
+    rule = Rule.parse(absent)
+    assert rule.in_words() == "below 0.3, but not for in a and b"
+    blind = rule.judge(measured(value=0.1, baselines={"in_a": 0.2, "b": 0.25}))
+    assert blind.because == "0.1 is below 0.3, but in a (0.2), b (0.25), known to differ, is too"
+    closed = Rule.parse({"kind": "interval", "low": 0.4, "high": 0.6, "controls": ["c_d", "e"]})
+    assert closed.in_words() == "between 0.4 and 0.6, unlike c d and e"
+    both = {"c_d": 0.45, "e": 0.5}
+    found = closed.judge(measured(interval=(0.45, 0.55), baselines=both))
+    assert (
+        found.because == "0.5 [0.45, 0.55] is between 0.4 and 0.6, but c d (0.45), e (0.5) is too"
+    )
+    above = Rule.parse({"kind": "above", "threshold": 0.4, "controls": ["c"]})
+    found = above.judge(measured(interval=(0.45, 0.55), baselines={"c": 0.5}))
+    assert (
+        found.because == "0.5 [0.45, 0.55] is above 0.4, but c (0.5) is too and not clearly behind"
+    )
 
 
 def test_the_edge_of_what_a_rule_admits():

@@ -75,6 +75,8 @@ def test_the_root_is_the_shallowest_content_word():
     assert found.tolist() == [True, False, False]
     assert metrics.root_hits([np.array([9.0])], [sentence([0])]).tolist() == [True]
     assert found.dtype == metrics.root_hits([], []).dtype == bool
+    with pytest.raises(ValueError, match="longer than"):
+        metrics.root_hits(depths[:1], [SHORT, CHAIN])
 
 
 def test_chains_by_hand():
@@ -231,6 +233,19 @@ def test_training_stops_once_the_development_loss_does_not_fall():
     assert fit_structural(features, bank, split, patience=2, **still).training.epochs == 2
     assert fit_structural(features, bank, split, patience=99, **still).training.epochs == 20
     assert fit_structural(features, bank, split, **still).training.best_epoch == (0, 0)
+
+
+@pytest.mark.parametrize("kind", ["distance", "depth"])
+def test_training_starts_where_vectors_of_deviation_1_are_one_apart(kind):
+    bank = [CHAIN, SHORT] * 3
+    features = torch.randn(2, 21, 3, generator=torch.Generator().manual_seed(2))
+    split = Split([0, 1, 2], [3, 4], [5])
+    found = fit_structural(features, bank, split, kind, rank=2, epochs=1, lr=0.0, seed=4)
+    assert found.kind == kind
+    deviation = features[:, :10].std(1, correction=0)[:, :, None]
+    generator = torch.Generator().manual_seed(4)
+    start = (2 * torch.rand(3, 2, generator=generator) - 1) * (3 / (3 * 2)) ** 0.5
+    torch.testing.assert_close(found.maps, start / deviation)
 
 
 def test_what_training_takes_for_granted():

@@ -103,6 +103,7 @@ benchmarks: env  ## time the package against other libraries (hours; see benchma
 
 clean:  ## remove everything built; the environment stays
 	@rm -rf _build notebooks
+	@[ ! -d locale ] || find locale -name '.*.new' -exec rm -rf {} +
 	@find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
 
 distclean: clean  ## also remove the environment

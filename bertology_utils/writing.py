@@ -2,7 +2,8 @@
 
 Whoever is killed and however full the disk is, what lies under a name is what was there before, or
 what was meant to come there. A process that is killed leaves at most a scratch beside it, hidden
-and ending in ``.new``, that nobody reads. Imports nothing of this package.
+and ending in ``.new``, that nobody reads; the next one to hold the folder's lock takes it away.
+Imports nothing of this package.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from safetensors import SafetensorError
 
 #: what a disk says that takes no more
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+#: how :func:`_beside` names what is not complete yet
+_SCRATCH = re.compile(r"\..+\.[0-9a-f]{12}\.new", re.DOTALL)
 #: how often somebody else may be faster in replacing a folder
 _ATTEMPTS = 9
 
@@ -128,6 +131,20 @@ def whole_folder(path: str | os.PathLike, *, replace: bool = False) -> Iterator[
         shutil.rmtree(old, ignore_errors=True)
 
 
+def remove_leftovers(folder: str | os.PathLike) -> int:
+    """Remove what processes that were killed had half written straight into a folder.
+
+    Only for who holds the lock that keeps others from writing there: what a process at work has
+    half written looks the same.
+
+    Returns:
+        how many files and folders went; what cannot be removed stays.
+    """
+    with suppress(FileNotFoundError):
+        return sum(_removed(path) for path in Path(folder).iterdir())
+    return 0
+
+
 @contextmanager
 def locked(path: str | os.PathLike, busy: Exception) -> Iterator[None]:
     """Hold a lock without waiting for it. It ends with the process, however that ends.
@@ -180,6 +197,18 @@ def told(target: str | os.PathLike, scratch: Path | None = None) -> Iterator[Non
 def _beside(target: Path) -> Path:
     # Not by tempfile: its files can be read by their owner only.
     return target.with_name(f".{target.name[:50]}.{secrets.token_hex(6)}.new")
+
+
+def _removed(path: Path) -> bool:
+    """True if it was a scratch, and is gone."""
+    if not _SCRATCH.fullmatch(path.name):
+        return False
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+    return not os.path.lexists(path)
 
 
 def _is_special(path: Path) -> bool:

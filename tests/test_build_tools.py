@@ -217,12 +217,20 @@ def test_pages_are_made_and_follow_every_change(mini):
     assert (mini.root / "_build/html/_static/mathjax/tex-chtml.js").is_file()
     assert "intro.html" in (mini.root / "_build/html/index.html").read_text()
 
+    # What a build that was killed had half written goes with the next one.
+    store = mini.store()
+    left = [place / ".x.0123456789ab.new" for place in (store.parent, store.folder, store.results)]
+    for path in left[:2]:
+        path.write_text("half")
+    (left[2] / "inside").mkdir(parents=True)
+
     # Another alt text is another page, but no other run; another package is both.
     mini.write("one", code.format("an empty square"), text="```{run-cost}\n```")
     (mini.root / "bertology_utils" / "__init__.py").write_text("ANSWER = 1\n")
     status, output = mini.build()
     assert status == 0 and "Running" not in output, output
     assert 'alt="an empty square"' in mini.page("one")
+    assert not any(path.exists() for path in left)
     (mini.root / "bertology_utils" / "__init__.py").write_text("ANSWER = 2\n")
     status, output = mini.build()
     assert status == 0 and "Running 2 chapter(s)" in output, output

@@ -39,7 +39,14 @@ from bertology_utils.training.card import read_log
 from bertology_utils.training.checkpoints import CheckpointError
 from bertology_utils.training.export import TOKENIZER_FILES, export_model
 from bertology_utils.training.pretrain import PretrainConfig, initial_model, pretrain
-from bertology_utils.writing import NotWrittenError, locked, whole_folder, write_whole
+from bertology_utils.writing import (
+    NotWrittenError,
+    locked,
+    remove_leftovers,
+    whole_file,
+    whole_folder,
+    write_whole,
+)
 from tools.catalogues import update
 from tools.grading import scores
 
@@ -710,6 +717,52 @@ def test_an_error_of_the_callers_own_stays_what_it_is(tmp_path):
     assert list(tmp_path.iterdir()) == [tmp_path / "kept"]
     refused(lambda: write_whole(tmp_path / "kept" / "below", "x"), "Not a directory|File exists")
     refused(lambda: write_whole(tmp_path, "x"), "Is a directory|.*")
+
+
+def killed_while_writing(folder: Path) -> set[Path]:
+    """Leave behind what one process leaves that is killed in the middle; return that."""
+    before = set(folder.iterdir())
+
+    def write() -> None:
+        with whole_folder(folder / "step-1", replace=True) as scratch:
+            (scratch / "part").write_text("part")
+            with whole_file(folder / "log") as file:
+                file.write_text("part")
+                die()
+
+    assert in_child(write).killed
+    left = set(folder.iterdir()) - before
+    assert len(left) == 3 and all(path.name.startswith(".") for path in left)
+    return left
+
+
+def test_leftovers_of_the_killed_are_removed_and_nothing_else_is(tmp_path):
+    assert remove_leftovers(tmp_path / "nowhere") == 0
+    below = tmp_path / "below"
+    for name in ("step-1/.kept", "below/kept", ".a.new", "a.0123456789ab.new", ".0123456789ab.new",
+                 ".a.0123456789ab.newer", ".a.0123456789AB.new"):  # fmt: skip
+        write_whole(tmp_path / name, "ours")
+    own = files_of(tmp_path)
+    killed_while_writing(below)  # not straight in the folder
+    deeper = files_of(below)
+    killed_while_writing(tmp_path)
+    (tmp_path / ".link.0123456789ab.new").symlink_to(below)  # leads elsewhere: only the link goes
+    assert remove_leftovers(tmp_path) == 4
+    assert files_of(tmp_path) == own | deeper
+    assert remove_leftovers(below) == 3 and remove_leftovers(below) == 0
+    assert files_of(tmp_path) == own
+
+
+def test_the_next_training_run_clears_up_after_one_that_was_killed(tmp_path, tiny_corpus):
+    train_a_little(tiny_corpus, tmp_path)
+    left = killed_while_writing(tmp_path)
+    with locked(tmp_path / ".lock", AssertionError("held already")):
+        with pytest.raises(CheckpointError, match="another training run"):
+            train_a_little(tiny_corpus, tmp_path, steps=2)
+    assert all(path.exists() for path in left)  # they might be those of the run at work
+    train_a_little(tiny_corpus, tmp_path)
+    assert not any(path.exists() for path in left)
+    assert checkpoints.list_steps(tmp_path) == [1]
 
 
 def test_a_folder_is_replaced_whole(tmp_path):

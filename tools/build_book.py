@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 
 from bertology_utils.reproduce.chapters import environment_digest, read_book
 from bertology_utils.reproduce.surroundings import default_jobs
-from bertology_utils.writing import NotWrittenError, told
+from bertology_utils.writing import NotWrittenError, remove_leftovers, told
 from tools import build_record
 from tools.execution import Store, run_book
 
@@ -49,6 +49,8 @@ def _build(root: Path, jobs: int) -> int:
     begin = time.perf_counter()
     book = read_book(root)
     store = Store(root / "_build" / "executed", environment_digest(root))
+    for folder in (store.parent, store.folder, store.results):
+        remove_leftovers(folder)  # of builds that were killed: this one holds the lock
     executed, failures = run_book(book, store, jobs, say)
     for failure in failures:
         print(f"\n{'=' * 80}\n{failure}", file=sys.stderr)

@@ -30,7 +30,7 @@ from tqdm.auto import tqdm
 from transformers import AutoTokenizer, BertConfig, BertForPreTraining
 
 from ..encoder import evaluating
-from ..writing import NotWrittenError, locked, told, write_whole
+from ..writing import NotWrittenError, locked, remove_leftovers, told, write_whole
 from . import checkpoints, text
 from .hub_text import download_text, looks_like_hub
 from .masking import ALWAYS_MASK, MaskingScheme, apply_masking
@@ -361,6 +361,8 @@ def pretrain(
     out = Path(out)
     busy = checkpoints.CheckpointError(f"another training run is using {out}")
     with locked(out / ".lock", busy) if main else nullcontext():
+        if main:
+            remove_leftovers(out)
         return _train(
             accelerator, model, tokenizer, train, held, out, config, save_every, evaluate_every,
             log_every, held_out_rows, progress,

@@ -52,7 +52,17 @@ def test_the_ends_of_ranges_become_pins():
     assert compatibility.oldest(ranges[1:] + [Requirement("a<2")], ["b"]) == [
         "b==0.5", "c==3.1", "a<2",
     ]  # fmt: skip
-    assert {pin.split("==")[0] for pin in compatibility.tools()} == set(compatibility.TEST_TOOLS)
+
+
+def test_pins_are_found_by_name_however_it_is_spelled(tmp_path):
+    (tmp_path / "requirements.txt").write_text("# all of them\nA-b==1.0\nc==2\nD.e==3\n")
+    assert compatibility.pinned(["d_e", "a_b"], tmp_path) == ["D.e==3", "A-b==1.0"]
+    with pytest.raises(ValueError, match="does not pin f, g"):
+        compatibility.pinned(["g", "c", "f"], tmp_path)
+    ranges, _ = compatibility.declared()
+    for needed, pin in zip(ranges, compatibility.pinned([r.name for r in ranges]), strict=True):
+        assert needed.specifier.contains(pin.partition("==")[2]), (str(needed), pin)
+    assert len(compatibility.pinned(compatibility.TEST_TOOLS)) == len(compatibility.TEST_TOOLS)
 
 
 REPORT = """<testsuites><testsuite tests="9" failures="1" errors="2" skipped="3"/></testsuites>"""

@@ -2,11 +2,12 @@
 
 The oldest versions are the lower ends of ``dependencies`` in ``pyproject.toml``; the newest ones
 that are known to work stand there under ``tool.bertology.compatibility``, as do the tests to run.
+The pinned versions are those that the book is built with, for trying them with another Python.
 Each set of versions gets an environment of its own under ``_build/compatibility``, which is made on
-first use and made anew when the versions change. The pinned environment of the book is left alone.
+first use and made anew when the versions change. The environment of the book is left alone.
 
     python -m tools.compatibility                        # oldest and newest, with this Python
-    python -m tools.compatibility oldest --python python3.13
+    python -m tools.compatibility oldest pinned --python python3.13
 """
 
 from __future__ import annotations
@@ -26,10 +27,13 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "_build" / "compatibility"
-SETS = ("oldest", "newest")
+SETS = ("oldest", "pinned", "newest")
+#: the pinned versions are what all other tests run with
+USUAL = ("oldest", "newest")
 #: where all ranges are tested at their lower end; on others PyTorch and transformers are
 OLDEST_PYTHON = "3.11"
 #: what the tests themselves need; taken in the versions of requirements.txt
@@ -43,7 +47,7 @@ class Outcome:
     """What one environment gave.
 
     Attributes:
-        name: ``"oldest"`` or ``"newest"``.
+        name: one of :data:`SETS`.
         python: version of the interpreter.
         versions: installed versions of :data:`SHOWN`.
         passed, failed, skipped: numbers of tests; errors count as failed.
@@ -93,10 +97,18 @@ def newest(ranges: Sequence[Requirement], known: Mapping[str, str]) -> list[str]
     return [f"{r.name}=={known[r.name]}" if r.name in known else str(r) for r in ranges]
 
 
-def tools(root: Path = ROOT) -> list[str]:
-    """Pins of :data:`TEST_TOOLS` from ``requirements.txt``."""
+def pinned(names: Collection[str], root: Path = ROOT) -> list[str]:
+    """The lines of ``requirements.txt`` for these packages, however they spell the names.
+
+    Raises:
+        ValueError: a package without a pin.
+    """
     lines = (root / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    return [line for line in lines if line.split("==")[0] in TEST_TOOLS]
+    pins = {canonicalize_name(line.partition("==")[0]): line for line in lines if "==" in line}
+    missing = sorted(name for name in names if canonicalize_name(name) not in pins)
+    if missing:
+        raise ValueError(f"requirements.txt does not pin {', '.join(missing)}")
+    return [pins[canonicalize_name(name)] for name in names]
 
 
 def version_of(python: str) -> str:
@@ -187,7 +199,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 1 if a test failed."""
     parser = argparse.ArgumentParser(prog="python -m tools.compatibility", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("sets", nargs="*", metavar="SET", help="oldest, newest (default: both)")
+    parser.add_argument(
+        "sets", nargs="*", metavar="SET", help=f"{', '.join(SETS)} (usual: {' '.join(USUAL)})"
+    )
     parser.add_argument("--python", default=sys.executable, help="interpreter to test with")
     parser.add_argument(
         "--system-packages",
@@ -204,12 +218,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     first = version_of(asked.python).startswith(f"{OLDEST_PYTHON}.")
     packages = {
         "oldest": oldest(ranges, None if first else table_of["newest"]),
+        "pinned": pinned([requirement.name for requirement in ranges]),
         "newest": newest(ranges, table_of["newest"]),
     }
     FOLDER.mkdir(parents=True, exist_ok=True)
     outcomes = []
-    for name in asked.sets or SETS:
-        wanted = [*packages[name], *tools()]
+    for name in asked.sets or USUAL:
+        wanted = [*packages[name], *pinned(TEST_TOOLS)]
         python = environment(name, wanted, asked.python, asked.system_packages)
         outcomes.append(run_tests(name, python, asked.test or table_of["tests"]))
     print(f"\n{table(outcomes)}")

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from tiny import tiny_encoder
 
 from bertology_utils.activations import run_with_cache
 from bertology_utils.attention import (
@@ -88,6 +89,22 @@ def test_norms_are_those_of_the_vectors_that_heads_hand_over(tiny_bert, texts):
     torch.testing.assert_close(
         value_vectors(tiny_bert, cache, 1)[0, head], cache["v"][1, 0, head] @ maps.T
     )
+
+
+def test_norms_of_any_size_and_of_nothing(texts):
+    encoder = tiny_encoder("bert")
+    cache = run_with_cache(encoder, texts, ["v"])
+    norms = value_norms(encoder, cache)
+    with torch.no_grad():
+        for part in encoder.layers:
+            part.output.weight *= 1e-3
+        encoder.layers[1].output.weight[:, 8:16] = 0  # a head that hands nothing over
+    small = value_norms(encoder, cache)
+    assert small.max() < 1 and small[1, :, 1].max() == 0
+    torch.testing.assert_close(small[0], 1e-3 * norms[0])
+    found = weight_norm_correlation(encoder, texts, "sep")
+    assert np.issubdtype(found.dtype, np.floating)
+    assert np.isnan(found[1, 1]) and np.isnan(found).sum() == 1
 
 
 def test_patterns_follow_from_queries_and_keys(tiny_bert, texts):
@@ -198,6 +215,10 @@ def test_counting_heads_and_weighing_layers():
     # layer 1 weighs 1, layer 2 weighs 2
     assert centre.value == pytest.approx((1 + 2 * 2) / 3)
     assert (centre.unit, centre.baselines) == ("layers", {})
+    wide = made(sums=sums, counts=np.ones(4), controls={})
+    assert [e.value for e in wide.by_layer()] == [1, 2]
+    assert wide.by_layer()[1].interval == wide.at(1, 1).interval == (2, 2)
+    assert (wide.mean().value, wide.mean().interval) == (1.5, (1.5, 1.5))
     # Texts alike leave nothing to chance.
     assert centre.interval == pytest.approx((5 / 3, 5 / 3))
     alike = made(sums=sums, counts=np.ones(4), controls={}).count_above(1.5)

@@ -10,8 +10,12 @@ from torch.distributions import Categorical, Normal, kl_divergence
 from bertology_utils.probes import (
     Split,
     codelength,
+    control_labels,
     inlp,
+    leace,
     online_codelength,
+    probe_layers,
+    random_erasure,
     random_split,
     selectivity,
     variational_codelength,
@@ -287,9 +291,22 @@ def test_selectivity_takes_seed_and_kind_for_granted():
     (other,) = selectivity(features, labels, types, split, **named)
     assert found == other and found.control == other.control
     assert (found.seed, found.model, found.task.kind) == (0, "features", "linear")
+    # The control is a probe of the control labels, otherwise the same.
+    given = {"kind": "mlp", "seed": 5, "model": "m", "groups": [i // 3 for i in range(90)]}
+    (deep,) = selectivity(features, labels, types, split, hidden=4, **given)
+    drawn = control_labels(types, labels, seed=5)
+    (control,) = probe_layers(features, drawn, split, hidden=4, **given)
+    assert deep.control == control and deep.control.kind == "mlp" and deep.control.model == "m"
     # The interval is that of the paired differences.
     ahead = found.task.correct.astype(float) - found.control.correct
     assert found.interval == codelength.ratio_interval(ahead, np.ones(len(ahead)), 0)
+
+
+def test_any_example_s_label_may_be_drawn():
+    types = list(range(40))
+    for place in (0, 39):
+        labels = ["rare" if i == place else "common" for i in types]
+        assert any("rare" in control_labels(types, labels, seed=seed) for seed in range(12))
 
 
 # --- erasure ------------------------------------------------------------------------------------
@@ -332,6 +349,25 @@ def test_what_is_left_is_what_a_fresh_probe_gets_right():
     often = int(np.mean(labels[train]) > 0.5)
     for found in (kept, gone):
         assert found.majority == pytest.approx(np.mean(labels[test] == often))
+
+
+def test_the_closed_form_of_two_classes_by_hand():
+    """With two classes d apart, what goes is d (d' S^-1 x) / (d' S^-1 d)."""
+    vectors, labels, train, dev, test = two_clouds()
+    vectors = vectors @ np.array([[1, 0.5, 0], [0, 1, 0.3], [0.2, 0, 2]], np.float32) + 5
+    found = leace(vectors, labels, Split(train, dev, test))
+    rows, gold = vectors[train].astype(float), labels[train]
+    spread = np.cov(rows.T, ddof=0)
+    apart = rows[gold == 1].mean(0) - rows[gold == 0].mean(0)
+    weight = np.linalg.solve(spread, apart)
+    expected = np.eye(3) - np.outer(apart, weight) / (apart @ weight)
+    np.testing.assert_allclose(found.projection.numpy(), expected, atol=1e-4)
+    np.testing.assert_allclose(found.centre.numpy(), rows.mean(0), rtol=1e-5)
+    assert found.projection.dtype == torch.float32 and found.rank == 1
+
+
+def test_random_directions_are_those_of_seed_0():
+    assert torch.equal(random_erasure(6, 2).projection, random_erasure(6, 2, seed=0).projection)
 
 
 def test_probes_of_a_removal_heed_the_development_part():

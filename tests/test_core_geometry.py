@@ -87,6 +87,13 @@ def test_summaries_of_a_curve_by_hand():
     depth = found.depth_correlation()
     assert depth.value == pytest.approx(spearmanr([1, 1, 2, 3], [1, 2, 3, 4]).statistic)
     assert depth.unit == "correlation" and (depth.n, depth.seed) == (2, 4)
+    alike = LayerScores("alike", "share", np.tile([0.3, 0.1, 0.9, 0.5], (3, 1)), np.ones(3), "m")
+    half = alike.upper_half()  # of layers 1..3 the upper one
+    assert (half.value, half.interval) == (0.5, (0.5, 0.5))
+    assert half.baselines == {"embedding_layer": pytest.approx(0.3)}
+    layer, top = alike.best()
+    assert (layer, top.value) == (2, pytest.approx(0.9))
+    assert top.baselines == {"embedding_layer": pytest.approx(0.3)}
     flat = LayerScores("flat", "share", np.ones((3, 4)), np.ones(3), "m")
     assert flat.depth_correlation().value == 0 and flat.depth_correlation().interval == (0, 0)
     with pytest.raises(TooFewError, match="2 layers are too few"):
@@ -286,12 +293,15 @@ def test_explainable_variance_beside_random_words():
     whole = {name: np.arange(60) for name in "abc"}
     control = max_explainable_variance(made(vectors), whole, seed=1).controls["random_words"]
     assert control == pytest.approx([explained_by_first_component(v) for v in vectors], rel=1e-5)
+    default = max_explainable_variance(made(vectors), words)
+    assert default.seed == 0
     for seed in (0, 1):
         again = max_explainable_variance(made(vectors), words, seed=seed).controls["random_words"]
         random = np.random.default_rng(seed)
         groups = [random.choice(60, size, replace=False) for size in (5, 6)]
         expected = [np.mean([explained_by_first_component(v[g]) for g in groups]) for v in vectors]
         assert again == pytest.approx(expected, rel=1e-5)
+        assert (again.tolist() == default.controls["random_words"].tolist()) == (seed == 0)
     around = max_explainable_variance(made(vectors), words, kind="around_mean")
     assert around.sums[1, 0] == pytest.approx(variance_along_first_component(vectors[0, 20:26]))
     with pytest.raises(KeyError, match="unknown kind 'all'"):
@@ -308,6 +318,7 @@ def test_cka_by_hand():
     # |X'Y|^2 = 16; |X'X| = |diag(2, 2)| = sqrt(8); |Y'Y| = 8
     assert linear_cka(X, Y) == pytest.approx(16 / (math.sqrt(8) * 8))
     assert linear_cka(X + 5, 3 * Y - 1) == pytest.approx(linear_cka(X, Y))
+    assert linear_cka(X + [5, -3], Y) == pytest.approx(linear_cka(X, Y))
     assert linear_cka(Y, X) == pytest.approx(linear_cka(X, Y))
     wide = np.hstack([X, X, X])
     assert linear_cka(wide, X) == pytest.approx(1)
@@ -430,6 +441,16 @@ def test_change_and_likeness_to_the_input_by_hand():
     assert similarity_to_input(made(before, text), max_rows=1).counts.tolist() == [1]
 
 
+def test_rows_are_drawn_by_the_seed():
+    draw = np.random.default_rng(0)
+    before, after = (made(draw.normal(size=(1, 90, 3))) for _ in range(2))
+    for measure in (
+        lambda **seed: layer_change(before, after, max_rows=30, **seed).sums.tolist(),
+        lambda **seed: similarity_to_input(after, max_rows=30, **seed).counts.tolist(),
+    ):
+        assert measure() == measure(seed=0) != measure(seed=1) == measure(seed=1)
+
+
 # --- transforms ---------------------------------------------------------------------------------
 
 #: variance 36 / 5 along the first axis, 2 / 5 along the second, none along the third
@@ -452,6 +473,10 @@ def test_removing_the_strongest_direction():
         remove_components(CLOUD[:1], 0)
     with pytest.raises(ValueError, match="2 wide, not 3"):
         one(CLOUD[:, :2])
+    np.testing.assert_allclose(one(CLOUD[4]), [0, 1, 0], atol=1e-12)
+    assert one(CLOUD[None, :, None]).shape == (1, 6, 1, 3)
+    half = (100 * CLOUD).astype(np.float16)  # whose squares are more than it holds
+    np.testing.assert_allclose(remove_components(half, 0).explained, centred.explained, atol=1e-12)
     assert remove_components(CLOUD[:2], 0).n == 2
 
 
@@ -462,6 +487,8 @@ def test_blocks_of_rows_give_what_all_rows_give():
     parts = remove_components(iter([rows[:7], rows[7:8], rows[8:]]), 1)
     blocks = list(collected_blocks(made([rows, 2 * rows]), 1, size=20))
     assert [len(block) for block in blocks] == [20, 20, 10]
+    many = collected_blocks(made(np.zeros((1, 16_400, 1))), 0)
+    assert [len(block) for block in many] == [16_384, 16]
     np.testing.assert_allclose(np.concatenate(blocks), 2 * rows, rtol=1e-6)
     other = Collected({"z": rows[None]}, np.arange(50), np.arange(50), "word_mean", "m")
     assert len(list(collected_blocks(other, 0, name="z"))) == 1

@@ -21,6 +21,8 @@ from bertology_utils.cloze import (
 from bertology_utils.encoder import evaluating
 from bertology_utils.interventions import ablate_heads, heads, mean_heads, scale_heads
 from bertology_utils.ledger import (
+    DOES_NOT,
+    PARTLY,
     REPLICATES,
     BrokenModel,
     Measurement,
@@ -291,6 +293,9 @@ def test_an_interval_holds_its_value_but_for_rounding():
     for ends in ((0.5 + 2e-6, 0.9), (0.1, 0.5 - 2e-6), (0.6, 0.4)):
         with pytest.raises(MeasurementError, match="does not hold the value 0.5"):
             measured(interval=ends)
+    nothing = {"value": 0, "unit": "nats"}
+    for ends in ((1e-6, 1), (-1, -1e-6)):
+        assert measured(interval=ends, **nothing).interval == ends
     large = measured(value=1e6, unit="count", interval=(1e6 + 0.5, 2e6))
     assert large.interval == (1e6 + 0.5, 2e6), "rounding grows with the number"
     with pytest.raises(MeasurementError, match="interval's low end is nan"):
@@ -306,6 +311,7 @@ def test_numbers_are_normalised_and_others_refused():
     found = measured(n=4.0, seed=2.0, baselines={"b": True + 0.0}, details={"pairs": 12})
     assert (found.n, type(found.n), found.seed, type(found.seed)) == (4, int, 2, int)
     assert found.baselines == {"b": 1.0} and found.details == {"pairs": 12.0}
+    assert type(measured(baselines={"b": 1}).baselines["b"]) is float
     assert type(found.details["pairs"]) is type(measured(value=1).value) is float
     counted = {"pairs": 12}
     kept = measured(details=counted)
@@ -319,6 +325,8 @@ def test_numbers_are_normalised_and_others_refused():
         ({"n": True}, "n is True, not a number"),
         ({"seed": 1.5}, "seed is 1.5, not a whole number"),
         ({"value": "x" * 100}, r"value is 'x{76}\.\.\., not a number"),
+        ({"value": "x" * 78}, f"value is '{'x' * 78}', not a number"),
+        ({"value": "x" * 79}, r"value is 'x{76}\.\.\., not a number"),
         ({"value": 10**400}, "value is a whole number of 1329 bits, not a number"),
         ({"unit": 3}, "unknown unit a whole number of 2 bits"),
         ({"unit": "metres"}, "unknown unit 'metres'; known: share, share difference"),
@@ -379,6 +387,18 @@ def test_rules_name_all_that_stands_in_the_way():
     assert (
         found.because == "0.5 [0.45, 0.55] is above 0.4, but c (0.5) is too and not clearly behind"
     )
+
+
+def test_verdicts_say_what_led_to_them():
+    rule = Rule.parse({"kind": "above", "threshold": 0.4})
+    for changes, word, because in (
+        ({"value": 0.3}, DOES_NOT, "0.3 is not above 0.4"),
+        ({}, PARTLY, "0.5 is above 0.4, but its uncertainty was not estimated"),
+        ({"interval": (0.3, 0.6)}, PARTLY, "0.5 is above 0.4, its interval [0.3, 0.6] is not"),
+        ({"interval": (0.45, 0.6)}, REPLICATES, "0.5 [0.45, 0.6] is above 0.4"),
+    ):
+        found = rule.judge(measured(**changes))
+        assert (found.word, found.because) == (word, because)
 
 
 def test_the_edge_of_what_a_rule_admits():

@@ -168,6 +168,8 @@ def test_ends_of_wilson_s_interval_are_where_the_score_test_is_just_passed(hits,
 
 def test_wilson_s_interval_of_3_in_10_and_what_it_refuses():
     assert wilson_interval(3, 10) == pytest.approx((0.10779, 0.60323), abs=1e-4)
+    for n in range(1, 300):  # rounding leads nowhere outside
+        assert wilson_interval(n, n)[1] <= 1 and wilson_interval(0, n)[0] >= 0
     for hits, n in ((-0.1, 1), (1.1, 1), (0, 0), (0, -1)):
         with pytest.raises(ValueError, match=f"got {hits} of {n}"):
             wilson_interval(hits, n)
@@ -245,6 +247,16 @@ def test_a_hundred_draws_of_rows_are_held_at_once(monkeypatch):
     monkeypatch.setattr(np.random, "default_rng", Counting)
     ratio_interval(np.ones(7), np.ones(7), resamples=250)
     assert sizes == [(100, 7), (100, 7), (50, 7)]
+
+
+def test_interval_of_a_ratio_by_its_own_draws():
+    hits, totals = np.array([1.0, 0, 2, 5, 3]), np.array([2.0, 3, 4, 5, 6])
+    drawn = np.random.default_rng(6).integers(0, 5, (150, 5))
+    ratios = sorted(hits[rows].sum() / totals[rows].sum() for rows in drawn)
+    # Of 150 sorted numbers the percentiles lie at places 3.725 and 145.275.
+    low = ratios[3] + 0.725 * (ratios[4] - ratios[3])
+    high = ratios[145] + 0.275 * (ratios[146] - ratios[145])
+    assert ratio_interval(hits, totals, 6, 150) == pytest.approx((low, high))
 
 
 def test_interval_of_a_ratio_holds_the_ratio_and_survives_empty_rows():

@@ -50,6 +50,8 @@ def test_spanning_trees_leave_short_sentences_empty():
     assert [tree.shape for tree in trees] == [(0, 2), (2, 2), (2, 2)]
     assert all(np.issubdtype(tree.dtype, np.integer) for tree in trees)
     assert {tuple(sorted(edge)) for edge in trees[1].tolist()} == {(0, 1), (1, 2)}
+    two, three = metrics.spanning_trees([far[:2, :2], far[:3, :3]], [sentence([0, 1]), CHAIN])
+    assert two.tolist() == [[0, 1]] and len(three) == 2
     # Positions are those of the whole sentence, punctuation counted.
     middle = sentence([3, 3, 0], ["NOUN", "PUNCT", "VERB"])
     (tree,) = metrics.spanning_trees([np.ones((3, 3))], [middle])
@@ -81,6 +83,7 @@ def test_the_root_is_the_shallowest_content_word():
 
 def test_chains_by_hand():
     assert metrics.chain(SHORT).tolist() == [[0, 1], [1, 2]]
+    assert metrics.chain(sentence([0, 1, 2, 3])).tolist() == [[0, 1], [1, 2], [2, 3]]
     assert metrics.branching_heads(SHORT, "right") == (0, 1, 2, 1)
     assert metrics.branching_heads(SHORT, "left") == (2, 3, 0, 3)
     assert metrics.branching_heads(sentence([0, 1], ["PUNCT", "PUNCT"]), "right") == (0, 1)
@@ -151,6 +154,8 @@ def test_sorted_words_follow_the_sentences():
 
 
 def test_a_single_word_has_a_depth_but_no_distance():
+    pair = structural._Sorted(torch.zeros(1, 2, 2), [sentence([0, 1])], [0, 2], [0], "distance", 4)
+    assert pair.batches[0].gold.tolist() == [[[0, 1], [1, 0]]]
     features, alone = torch.zeros(1, 1, 2), [sentence([0])]
     assert len(structural._Sorted(features, alone, [0, 1], [0], "depth", 4).batches) == 1
     with pytest.raises(TooFewExamplesError, match="no sentence of two or more words"):
@@ -260,15 +265,17 @@ def test_what_training_takes_for_granted():
     assert torch.equal(plain.maps, named.maps)
 
 
-def test_development_loss_is_the_mean_over_sentences():
+@pytest.mark.parametrize("kind", ["distance", "depth"])
+def test_development_loss_is_the_mean_over_sentences(kind):
     bank = [CHAIN, SHORT, sentence([2, 0, 2, 3, 4]), sentence([0, 1, 1, 3]), CHAIN, SHORT]
     generator = torch.Generator().manual_seed(1)
-    features = torch.randn(1, sum(len(s) for s in bank), 4, generator=generator)
+    features = torch.randn(2, sum(len(s) for s in bank), 4, generator=generator) + 1
     split = Split([0, 1], [2, 3, 4], [5])
-    found = fit_structural(features, bank, split, rank=2, epochs=1, batch_size=2)
-    said = found.predict(features, [len(s) for s in bank])[0]
-    losses = [np.abs(said[i] - np.array(bank[i].distances())).mean() for i in (2, 3, 4)]
-    assert found.training.dev_loss[0] == pytest.approx(np.mean(losses), rel=1e-4)
+    found = fit_structural(features, bank, split, kind, rank=2, epochs=1, batch_size=2)
+    gold = [np.array(s.distances() if kind == "distance" else s.depths()) for s in bank]
+    for layer, said in enumerate(found.predict(features, [len(s) for s in bank])):
+        losses = [np.abs(said[i] - gold[i]).mean() for i in (2, 3, 4)]
+        assert found.training.dev_loss[layer] == pytest.approx(np.mean(losses), rel=1e-4)
 
 
 # --- masking ------------------------------------------------------------------------------------

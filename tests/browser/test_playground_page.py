@@ -101,7 +101,7 @@ def once_loaded(visitor: Visitor) -> Iterator[Play]:
     assert play.seen.loaded_bytes < 3_000_000
     # The model is held back until it was seen that the page is waiting for it.
     held = []
-    play.page.route(MODEL, held.append)
+    play.page.route(MODEL, lambda route: held.append(route))
     play.part("load").click()
     play.part("progress").wait_for()
     assert play.part("load").is_disabled()

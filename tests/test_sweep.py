@@ -14,7 +14,7 @@ from bertology_utils.interventions import (
     prune_heads,
     sweep_heads,
 )
-from bertology_utils.words import token_batches
+from bertology_utils.words import align_all, token_batches
 
 
 def total(hidden, batch):
@@ -51,6 +51,40 @@ def test_the_embedded_model_too_at_one_place_a_text(embedded):
     places = [2 + i % 3 for i in range(len(texts))]
     found = sweep_heads(embedded, texts, total, places=places)
     assert np.array_equal(found.values, naive(embedded, texts, places))
+
+
+@pytest.mark.parametrize(
+    "some",
+    [
+        ["The dogs sleep."],
+        ["The dogs bark.", "Cats."],
+        ["Cats.", "The old farmers near the barn said that the dogs sleep.", "The dogs bark."],
+    ],
+    ids=["one short text", "two short texts", "much padding"],
+)
+def test_short_and_padded_texts_keep_the_bits_of_the_embedded_model(embedded, some):
+    assert np.array_equal(sweep_heads(embedded, some, total).values, naive(embedded, some))
+    places = [1 + i % 2 for i in range(len(some))]
+    found = sweep_heads(embedded, some, total, places=places)
+    assert np.array_equal(found.values, naive(embedded, some, places))
+    few = sweep_heads(embedded, some, total, places=places, max_tokens=24)
+    assert np.allclose(few.values, found.values, atol=1e-4)
+
+
+def test_padding_is_zeros_for_the_measure(tiny_bert, texts):
+    def padding(hidden, batch):
+        return (hidden * (1 - batch.attention_mask[..., None])).abs().sum((1, 2))
+
+    seen = []
+
+    def measure(hidden, batch):
+        seen.append(padding(hidden, batch))
+        return total(hidden, batch)
+
+    sweep_heads(tiny_bert, texts, measure)
+    with ablate_layers(tiny_bert, [1], "mlp"):
+        sweep_heads(tiny_bert, texts, measure)
+    assert not torch.stack(seen).any()
 
 
 def test_means_in_place_of_zeros(tiny_bert, texts):
@@ -97,14 +131,16 @@ def test_layers_below_are_run_once(texts, monkeypatch):
     plain = Trunk._attend
 
     def counted(self, layer, asking, hidden, mask):
-        runs[layer] += len(hidden)
+        runs[layer] += hidden.numel() // hidden.shape[-1]
         return plain(self, layer, asking, hidden, mask)
 
     monkeypatch.setattr(Trunk, "_attend", counted)
     sweep_heads(encoder, texts, total)
+    real = sum(len(row.input_ids) for row in align_all(encoder, texts))
+    padded = len(texts) * max(len(row.input_ids) for row in align_all(encoder, texts))
     # Layer 0 attends once as it is and once for its sweep; layer 3 for every head below it too.
-    assert runs[0] <= 2 * len(texts)
-    assert 3 * 4 * len(texts) <= runs[3] <= (3 * 4 + 4) * len(texts)
+    assert runs[0] <= 2 * padded
+    assert 3 * 4 * real <= runs[3] <= 3 * 4 * padded + 4 * padded
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,17 @@ import pytest
 import torch
 
 from bertology_utils.activations import run_with_cache
-from bertology_utils.encoder import Trunk, evaluating, first_states, is_plain, pieces_at_once
+from bertology_utils.encoder import (
+    Packing,
+    Trunk,
+    additive_mask,
+    evaluating,
+    first_states,
+    is_plain,
+    pick,
+    pieces_at_once,
+)
+from bertology_utils.encoder.packing import FEW
 from bertology_utils.interventions import ablate_heads, prune_heads
 from bertology_utils.words import TextPair, make_batch
 
@@ -50,6 +60,54 @@ def test_one_place_a_text_is_that_place_of_all(any_encoder, texts):
         found = trunk.encode_at(batch, places)
     wanted = expected[torch.arange(4), places]
     assert torch.allclose(found, wanted, atol=1e-5)
+
+
+def test_packed_texts_come_back_as_they_were(tiny_bert, texts):
+    batch = make_batch(tiny_bert, texts)
+    pieces = batch.attention_mask.bool()
+    padded = torch.randn(*pieces.shape, 3)
+    packing = Packing.of(pieces, additive_mask(batch.attention_mask, padded.dtype))
+    rows = packing.pack(padded)
+    assert torch.equal(rows, padded[pieces])
+    assert torch.equal(packing.spread(rows)[pieces], padded[pieces])
+    places = torch.tensor([1, 4, 0, 2])
+    assert torch.equal(pick(rows, places, packing), pick(padded, places))
+    few = Packing.of(pieces[2:3], packing.mask[2:3])
+    assert len(few.pack(padded[2:3])) == FEW > pieces[2].sum()
+    assert torch.equal(few.spread(few.pack(padded[2:3]))[pieces[2:3]], padded[2][pieces[2]])
+
+
+def test_packed_layers_are_the_padded_ones(any_encoder, texts):
+    batch, expected, trunk = both(any_encoder, texts)
+    pieces = batch.attention_mask.bool()
+    with evaluating(any_encoder):
+        hidden, mask = trunk.embed(batch)
+        packing = Packing.of(pieces, mask)
+        rows = packing.pack(hidden)
+        for layer in range(2):
+            rows = trunk.layer(layer, rows, packing)
+        places = torch.tensor([1, 4, 0, 2])
+        at = trunk.layer_at(2, rows, packing, places)
+        rows = trunk.layer(2, rows, packing)
+    assert torch.allclose(packing.spread(rows)[pieces], expected[pieces], atol=1e-5)
+    assert torch.allclose(at, pick(expected, places), atol=1e-5)
+
+
+def test_several_small_batches_in_one_are_those_batches(tiny_bert):
+    some = [make_batch(tiny_bert, [f"{noun} bark.", "The dogs sleep."]) for noun in ("cats", "he")]
+    with evaluating(tiny_bert):
+        alone = [tiny_bert.encode(batch) for batch in some]
+        trunk = Trunk(tiny_bert).stacked(2, some[0].input_ids.shape[1])
+        assert trunk.together == 2
+        entering = [trunk.embed(batch) for batch in some]
+        hidden, mask = (torch.cat(part) for part in zip(*entering, strict=True))
+        places = torch.tensor([1, 2, 0, 3])
+        for layer in range(2):
+            hidden = trunk.layer(layer, hidden, mask)
+        at = trunk.layer_at(2, hidden, mask, places)
+        hidden = trunk.layer(2, hidden, mask)
+    assert torch.allclose(hidden, torch.cat(alone), atol=1e-5)
+    assert torch.allclose(at, pick(torch.cat(alone), places), atol=1e-5)
 
 
 def test_first_states_are_those_of_the_model_with_hooks_and_without(any_encoder, texts):
@@ -121,3 +179,8 @@ def test_the_size_of_a_pass_is_chosen_by_device(tiny_bert):
     assert pieces_at_once(tiny_bert, 10) == 10
     elsewhere = replace(tiny_bert, device=torch.device("cuda"))
     assert pieces_at_once(elsewhere, 4096) == 4096
+    with evaluating(tiny_bert):
+        trunk = Trunk(tiny_bert)
+        assert trunk.stacked(1, FEW - 1).together == 1 and trunk.stacked(1, FEW) is trunk
+        there = Trunk(elsewhere)
+        assert there.stacked(1, FEW - 1) is there

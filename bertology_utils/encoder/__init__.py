@@ -13,9 +13,10 @@ from .errors import (
 from .families import EmbeddingParts, LayerParts, additive_mask
 from .loading import load_encoder, new_encoder, random_encoder, save_encoder
 from .model import Encoder, TokenBatch, evaluating
+from .packing import Packing
 from .precision import in_bfloat16
 from .shrink import kept_heads, shrink_heads
-from .trunk import Trunk, first_states, is_plain, pass_cost, pieces_at_once
+from .trunk import Trunk, first_states, is_plain, pass_cost, pick, pieces_at_once
 
 __all__ = [
     "DEFAULT_MODEL",
@@ -27,6 +28,7 @@ __all__ = [
     "LayerIndexError",
     "LayerParts",
     "MissingHeadError",
+    "Packing",
     "TokenBatch",
     "Trunk",
     "UnknownModelError",
@@ -40,6 +42,7 @@ __all__ = [
     "load_encoder",
     "new_encoder",
     "pass_cost",
+    "pick",
     "pieces_at_once",
     "random_encoder",
     "save_encoder",

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..encoder import Encoder, Trunk, evaluating, is_plain, pieces_at_once
+from ..encoder import Encoder, Packing, Trunk, evaluating, is_plain, pick, pieces_at_once
 from ..words import Batch, Text, token_batches
 from .edits import NoEffectError
 from .heads import ablate_heads, check_mode
@@ -67,7 +67,8 @@ def sweep_heads(
         encoder: any encoder with H heads in every layer.
         texts: as everywhere.
         measure: called without gradients, once a batch and head, and once a batch on the intact
-            model. It must treat texts one by one.
+            model. It must treat texts one by one. Where it is given all pieces, those of padding
+            are zeros.
         places: for every text the one piece (special tokens counted) that is measured. The last
             layer is then computed only there.
         mode, means: as for :func:`ablate_heads`.
@@ -100,6 +101,8 @@ def sweep_heads(
         with evaluating(encoder):
             runs = _by_layers if is_plain(encoder) else _one_by_one
             for where, hidden in runs(encoder, batch, at, means, max_tokens):
+                if at is None:
+                    hidden = hidden * batch.attention_mask[..., None].to(hidden)
                 found = measure(hidden, batch)
                 if tuple(found.shape) != (len(batch),):
                     raise ValueError(
@@ -130,7 +133,7 @@ def _one_by_one(
 ) -> Iterator[_Run]:
     def last() -> Tensor:
         hidden = encoder.encode(batch)
-        return hidden if at is None else _pick(hidden, at.to(hidden.device))
+        return hidden if at is None else pick(hidden, at.to(hidden.device))
 
     yield None, last()
     mode = "zero" if means is None else "mean"
@@ -150,10 +153,10 @@ def _by_layers(
     entering = [hidden]
     for layer in range(len(trunk.layers) - 1):
         entering.append(trunk.layer(layer, entering[-1], mask))
-    sweep = _Sweep(trunk, mask, at, max(1, pieces_at_once(encoder, max_tokens) // hidden.shape[1]))
     top = len(trunk.layers) - 1
     whole = trunk.layer(top, entering[top], mask)
-    yield None, whole if at is None else _pick(whole, at)
+    yield None, whole if at is None else pick(whole, at)
+    sweep = _Sweep.over(trunk, batch, mask, at, pieces_at_once(encoder, max_tokens))
     # The layer below the top comes first: there the check of stacked heads is cheap, and whole.
     for layer in sorted(range(len(trunk.layers)), key=lambda number: number != max(0, top - 1)):
         parts, x = trunk.layers[layer], entering[layer]
@@ -165,16 +168,36 @@ def _by_layers(
 
 @dataclass
 class _Sweep:
-    """One batch. ``rows``: texts that one pass may hold.
+    """One batch.
 
-    ``stacked`` is None until the first heads have been run both together and one by one.
+    Attributes:
+        trunk: of a run of its own for every head.
+        many: of passes for several heads.
+        pieces: [B, T] True for pieces that are no padding.
+        mask: added to the scores; None where no text is padded.
+        at: [B] the pieces that are read; None for all.
+        size: heads times texts that one pass may hold.
+        stacked: None until the first heads have been run both together and one by one.
     """
 
     trunk: Trunk
+    many: Trunk
+    pieces: Tensor
     mask: Tensor | None
     at: Tensor | None
-    rows: int
+    size: int
     stacked: bool | None = None
+
+    @classmethod
+    def over(
+        cls, trunk: Trunk, batch: Batch, mask: Tensor | None, at: Tensor | None, budget: int
+    ) -> "_Sweep":
+        """``budget``: pieces that one pass may hold."""
+        pieces = batch.attention_mask.to(trunk.encoder.device).bool()
+        many = trunk.stacked(*pieces.shape)
+        least = 1 if many.together is None else many.together
+        size = max(least, budget * len(pieces) // int(pieces.sum()))
+        return cls(trunk, many, pieces, mask, at, size)
 
     def without_each(self, layer: int, x: Tensor, z: Tensor, fill: Tensor) -> Iterator[Tensor]:
         """Last hidden states with each head of the layer silenced in turn.
@@ -186,7 +209,9 @@ class _Sweep:
             together = self._together(layer, x, z, fill)
             first = next(together)
             if self.stacked is None:
-                self.stacked = torch.equal(first, self._alone(layer, x, _silenced(z, fill, 0)))
+                alone = self._alone(layer, x, _silenced(z, fill, 0))
+                real = ... if self.at is not None else self.pieces
+                self.stacked = torch.equal(first[real], alone[real])
             if self.stacked:
                 yield first
                 yield from together
@@ -199,15 +224,19 @@ class _Sweep:
         x = self.trunk.finish(layer, z, x)
         for above in range(layer + 1, len(self.trunk.layers)):
             x = self.trunk.layer(above, x, self.mask)
-        return x if self.at is None else _pick(x, self.at)
+        return x if self.at is None else pick(x, self.at)
 
     def _together(self, layer: int, x: Tensor, z: Tensor, fill: Tensor) -> Iterator[Tensor]:
-        """Passes of ``rows`` texts, which may belong to several heads."""
+        """Passes of ``size`` texts, which may belong to several heads."""
         texts, heads = len(x), len(fill)
         done: list[Tensor] = []
         every = torch.arange(texts * heads, device=x.device)
+        parts = math.ceil(len(every) / self.size)
+        if self.size >= texts:  # whole heads, so that passes find the memory of the last one
+            every = every.view(heads, texts)
+            parts = math.ceil(heads / (self.size // texts))
         # Passes of one size: a last one of a few rows could come out with other bits.
-        for numbers in every.tensor_split(math.ceil(len(every) / self.rows)):
+        for numbers in map(torch.flatten, every.tensor_split(parts)):
             done.append(self._pass(layer, x, z, fill, numbers // texts, numbers % texts))
             ready = sum(map(len, done)) // texts
             if ready:
@@ -219,22 +248,23 @@ class _Sweep:
         x, z = x[text], z[text].unflatten(-1, fill.shape)
         z[torch.arange(len(z), device=z.device), :, head] = fill[head][:, None]
         z = z.flatten(2)
-        mask = None if self.mask is None else self.mask[text]
+        trunk, top = self.many, len(self.many.layers) - 1
         at = None if self.at is None else self.at[text]
-        top = len(self.trunk.layers) - 1
         if layer == top and at is not None:
-            return self.trunk.finish_few(layer, _pick(z, at), _pick(x, at))
-        x = self.trunk.finish(layer, z, x)
+            return trunk.finish_few(layer, pick(z, at), pick(x, at))
+        mask = None if self.mask is None else self.mask[text]
+        if mask is not None and trunk.together is None:
+            mask = Packing.of(self.pieces[text], mask)
+            x, z = mask.pack(x), mask.pack(z)
+        x = trunk.finish(layer, z, x)
         for above in range(layer + 1, top + (at is None)):
-            x = self.trunk.layer(above, x, mask)
-        return x if at is None or layer == top else self.trunk.layer_at(top, x, mask, at)
+            x = trunk.layer(above, x, mask)
+        if at is not None:
+            return trunk.layer_at(top, x, mask, at)
+        return mask.spread(x) if isinstance(mask, Packing) else x
 
 
 def _silenced(z: Tensor, fill: Tensor, head: int) -> Tensor:
     z = z.clone().unflatten(-1, fill.shape)
     z[:, :, head] = fill[head]
     return z.flatten(2)
-
-
-def _pick(hidden: Tensor, places: Tensor) -> Tensor:
-    return hidden[torch.arange(len(hidden), device=hidden.device), places]

@@ -8,6 +8,7 @@ import torch
 from torch.distributions import Categorical, Normal, kl_divergence
 
 from bertology_utils.probes import (
+    ProbeError,
     Split,
     codelength,
     control_labels,
@@ -107,6 +108,17 @@ def test_portions_grow_from_above_0_to_1(portions):
 def test_one_portion_is_the_uniform_code():
     (found,) = online_codelength(np.zeros((1, 60, 1)), [0, 1] * 30, portions=(1,))
     assert found.parts == ((0, 60.0),) and found.compression == 1
+
+
+@pytest.mark.parametrize("code", [online_codelength, variational_codelength])
+def test_every_label_is_read(code):
+    settings = {"portions": (1,)} if code is online_codelength else {"epochs": 0}
+    for place in (28, 29):  # the last but one, and the last
+        labels = [0, 1] * 15
+        labels[place] = 2
+        assert code(np.zeros((1, 30, 1)), labels, **settings)[0].n_classes == 3
+        with pytest.raises(ProbeError, match=f"example {place} has the label None"):
+            code(np.zeros((1, 30, 1)), [None if v == 2 else v for v in labels], **settings)
 
 
 def some_data(n=120, classes=3):

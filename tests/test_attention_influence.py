@@ -5,7 +5,7 @@ import pytest
 import torch
 from tiny import tiny_encoder
 
-from bertology_utils.activations import run_with_cache
+from bertology_utils.activations import capture, run_with_cache
 from bertology_utils.attention import (
     KINDS,
     NothingToScoreError,
@@ -14,8 +14,8 @@ from bertology_utils.attention import (
     attention_gradients,
     knock_out,
     masked_loss,
+    omission_and_gradient,
     permuted_attention,
-    reads_by_attention,
     replaced_loss,
     rollout,
     with_residual,
@@ -148,6 +148,44 @@ def test_attention_against_gradient(any_encoder, texts):
     assert "shuffled" in found.baselines
     with pytest.raises(NothingToScoreError):
         attention_and_gradient(any_encoder, [], classify)
+
+
+def reads_by_attention(encoder, batch):
+    """A rule for which weight is importance, so that gradient times input must follow the weight.
+
+    The evidence is the squared length of each piece's vector, in units of its own, times the
+    attention that the piece receives; weights and units go without a gradient.
+    """
+    with capture(encoder, ["pattern", "hidden_states"]) as cache:
+        encoder.encode(batch)
+    inputs = cache.layers["hidden_states"][0]
+    real = batch.attention_mask.to(inputs.dtype)
+    rows = torch.stack(cache.layers["pattern"]).detach().mean((0, 2)) * real[:, :, None]
+    received = rows.sum(1) / real.sum(1, keepdim=True)
+    lengths = inputs.square().sum(-1)
+    evidence = (received * real * lengths / lengths.detach().clamp_min(1e-12)).sum(-1)
+    return torch.stack([evidence, torch.zeros_like(evidence)], -1).softmax(-1)
+
+
+def reads_by_piece(encoder, batch):
+    """A rule that adds up one number a piece, 0 for the mask: what leaving it out changes."""
+    with capture(encoder, ["hidden_states"]) as cache:
+        encoder.encode(batch)
+    inputs = cache.layers["hidden_states"][0]
+    worth = batch.input_ids / len(encoder.tokenizer) * batch.attention_mask
+    worth = worth.masked_fill(batch.input_ids == encoder.tokenizer.mask_token_id, 0.0)
+    lengths = inputs.square().sum(-1)
+    evidence = (worth * lengths / lengths.detach().clamp_min(1e-12)).sum(-1)
+    return torch.stack([evidence, torch.zeros_like(evidence)], -1).div(10).softmax(-1)
+
+
+def test_two_ratings_of_importance_agree_where_each_piece_has_its_worth(any_encoder, texts):
+    found = omission_and_gradient(any_encoder, texts, reads_by_piece)
+    assert found.value > 0.95 and found.unit == "correlation" and found.n == 4
+    other = omission_and_gradient(any_encoder, texts, classify)
+    assert -1 <= other.interval[0] <= other.value <= other.interval[1] <= 1 and other.value < 0.95
+    with pytest.raises(NothingToScoreError):
+        omission_and_gradient(any_encoder, [], classify)
 
 
 def test_a_rule_that_reads_by_attention_is_found_out(any_encoder, texts):

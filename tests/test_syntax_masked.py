@@ -6,9 +6,11 @@ import torch
 from planted import planted_encoder
 
 from bertology_utils import stimuli, syntax
-from bertology_utils.cloze import fill_mask
+from bertology_utils.cloze import fill_mask, target_id
 from bertology_utils.encoder import LayerIndexError
+from bertology_utils.interventions import patch
 from bertology_utils.stimuli.trees import join_words
+from bertology_utils.words import make_batch
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +140,58 @@ def test_directions_that_the_model_reads_cost_more_than_others(encoder, items):
     assert np.abs(leading.without - leading.intact).mean() > 0
 
 
+def test_the_steepest_directions_are_where_the_loss_changes_most(encoder, items):
+    """Against differences: small steps along them, piece by piece, move the loss further."""
+    for layer in (1, encoder.n_layers):
+        found = syntax.steepest_directions(encoder, items, layer, 3)
+        assert found.shape == (32, 3)
+        torch.testing.assert_close(found.T @ found, torch.eye(3), atol=1e-4, rtol=0)
+    item = min(items, key=lambda one: len(one.words))
+    steep = syntax.steepest_directions(encoder, [item], 1, 1)[:, 0]
+    batch = make_batch(encoder, [_shown(item)])
+    hidden = batch.input_ids == encoder.tokenizer.mask_token_id
+    target = target_id(encoder, item.words[item.target])
+
+    def loss(place, step):
+        with patch(encoder, "hidden_states", 1, lambda h: h + step, positions=place):
+            with torch.no_grad():
+                logits = encoder.mlm_logits(encoder.encode(batch)[hidden])
+        return -logits[0].log_softmax(-1)[target].item()
+
+    def moved(way):
+        return sum((loss(t, 0.1 * way) - loss(t, -0.1 * way)) ** 2
+                   for t in range(batch.input_ids.shape[1]))
+
+    draw = torch.Generator().manual_seed(0)
+    others = torch.nn.functional.normalize(torch.randn(5, 32, generator=draw), dim=1)
+    assert moved(steep) > max(map(moved, others))
+
+
+def _shown(item):
+    words = list(item.words)
+    words[item.target] = "[MASK]"
+    return join_words(words)
+
+
+def test_removing_what_the_loss_leans_on_harms_more_than_removing_anything_else(encoder, items):
+    states = syntax.treebank_vectors(encoder, [i.sentence for i in items]).words[1]
+    steep = syntax.steepest_directions(encoder, items, 1, 4)
+    away = torch.linalg.qr(torch.cat([steep, torch.eye(32)], 1)).Q[:, 4:8]   # at right angles
+    most, other = (syntax.reliance(encoder, items, 1, way, states, controls=1)
+                   for way in (steep, away))
+    moved = [np.abs(found.without - found.intact).mean() for found in (most, other)]
+    assert moved[0] > moved[1]
+
+
+def test_steepest_directions_refuse_what_does_not_fit(encoder, items):
+    with pytest.raises(ValueError, match="rank 33 of"):
+        syntax.steepest_directions(encoder, items, 1, 33)
+    with pytest.raises(ValueError, match="no hidden word"):
+        syntax.steepest_directions(encoder, [], 1, 2)
+    with pytest.raises(LayerIndexError):
+        syntax.steepest_directions(encoder, items, 9, 2)
+
+
 def test_reliance_refuses_what_does_not_fit(encoder, items):
     states = np.zeros((3, 32))
     with pytest.raises(ValueError, match=r"shape \(16, 2\), expected \(32, R\)"):
@@ -205,3 +259,21 @@ def test_heads_are_compared_with_the_chain(encoder, sentences):
     assert gap.at(0, 0).value == pytest.approx(expected)
     best = scores.best
     assert gap.value == pytest.approx(best.value - best.baselines["right_branching"])
+
+
+def test_probe_trees_are_compared_with_the_same_chain_on_the_same_half(encoder, sentences):
+    from bertology_utils.attention import tree_scores
+    from bertology_utils.probes import Split
+
+    vectors = syntax.treebank_vectors(encoder, sentences)
+    split = Split(np.arange(20), np.arange(20, 24), np.arange(24, 40))
+    probe = syntax.structural_scores(vectors, sentences, split, rank=4, epochs=1)
+    rows = [9, 2, 5, 14]
+    heads = syntax.above_chain(tree_scores(encoder, [sentences[24 + i] for i in rows]))
+    gap = syntax.probe_above_chain(probe, rows, heads)
+    assert gap.best.n == heads.best.n and gap.unit == "share difference"
+    hits, totals = probe.uuas.hits[1, rows], probe.uuas.counts[0, rows]
+    expected = (hits.sum() - probe.chain.hits[0, rows].sum()) / totals.sum()
+    assert gap.at(1, 0).value == pytest.approx(expected)
+    with pytest.raises(ValueError, match="sentences are not those"):
+        syntax.probe_above_chain(probe, [0, 1, 3, 4], heads)

@@ -12,8 +12,8 @@ from .combine import HeadCombination, combine_heads
 from .explanation import (
     Predict,
     attention_and_gradient,
+    omission_and_gradient,
     permuted_attention,
-    reads_by_attention,
 )
 from .flow import attention_flow, rollout, with_residual
 from .links import (
@@ -110,11 +110,11 @@ __all__ = [
     "most_attended",
     "norm_attention",
     "norm_shares",
+    "omission_and_gradient",
     "pair_attention",
     "pattern_change",
     "permuted_attention",
     "piece_kinds",
-    "reads_by_attention",
     "recomputed_pattern",
     "relation_scores",
     "replaced_loss",

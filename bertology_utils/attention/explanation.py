@@ -118,56 +118,94 @@ def attention_and_gradient(
         ValueError: ``predict`` returns no probabilities [B, C].
         NothingToScoreError: no text with three or more pieces and varying ranks.
     """
-    taus, controls = [], []
     draw = np.random.default_rng(seed)
+    taus, controls = [], []
     for batch in token_batches(encoder, texts, max_tokens=max_tokens):
-        with with_gradients(encoder):
-            with capture(encoder, ["pattern", "hidden_states"]) as cache:
-                scores = _probabilities(predict(encoder, batch), len(batch))
-                total = scores.max(-1).values.clamp_min(1e-30).log().sum()
-            inputs = cache.layers["hidden_states"][0]
-            (gradient,) = torch.autograd.grad(total, inputs)
-        influence = (gradient * inputs).sum(-1).abs().detach().cpu().numpy()
-        pattern = torch.stack(cache.layers["pattern"]).detach().cpu().numpy()
+        influence, patterns, _ = _gradient_times_input(encoder, batch, predict)
+        pattern = torch.stack(patterns).detach().cpu().numpy()
         for b, row in enumerate(batch.rows):
             t = len(row.input_ids)
             received = pattern[:, b, :, :t, :t].mean((0, 1, 2))
-            tau = kendalltau(received, influence[b, :t]).statistic if t > 2 else np.nan
+            tau = _tau(received, influence[b, :t])
             if np.isfinite(tau):
                 taus.append(tau)
-                controls.append(kendalltau(draw.permutation(received), influence[b, :t]).statistic)
+                controls.append(_tau(draw.permutation(received), influence[b, :t]))
+    found = _mean_tau(taus, encoder.name, len(texts), seed)
+    return found.with_baselines(shuffled=float(np.mean(controls)))
+
+
+def omission_and_gradient(
+    encoder: Encoder,
+    texts: Sequence[Text],
+    predict: Predict,
+    *,
+    seed: int = 0,
+    max_tokens: int = MAX_TOKENS,
+) -> Estimate:
+    """Rank correlation of what leaving out each piece changes with its |gradient x input|.
+
+    The other rating that Jain and Wallace 2019 hold against attention: how far the log-probability
+    of the predicted class moves when a piece is replaced by the mask token. Both ratings are of
+    importance, so this is what :func:`attention_and_gradient` can be expected to reach at best.
+
+    Raises:
+        As :func:`attention_and_gradient`.
+    """
+    taus = []
+    for batch in token_batches(encoder, texts, max_tokens=max_tokens):
+        influence, _, said = _gradient_times_input(encoder, batch, predict)
+        moved = np.zeros(influence.shape)
+        for place in range(influence.shape[1]):
+            ids = batch.input_ids.clone()
+            ids[:, place] = encoder.tokenizer.mask_token_id
+            with evaluating(encoder):
+                now = _probabilities(predict(encoder, batch.with_ids(ids)), len(batch))
+            change = (_log(now) - _log(said)).gather(1, said.argmax(1)[:, None])
+            moved[:, place] = change[:, 0].cpu().numpy()
+        for b, row in enumerate(batch.rows):
+            t = len(row.input_ids)
+            tau = _tau(np.abs(moved[b, :t]), influence[b, :t])
+            if np.isfinite(tau):
+                taus.append(tau)
+    return _mean_tau(taus, encoder.name, len(texts), seed)
+
+
+def _gradient_times_input(
+    encoder: Encoder, batch: Batch, predict: Predict
+) -> tuple[np.ndarray, list[Tensor], Tensor]:
+    """|gradient x input| [B, T], the layers' attention, the class probabilities [B, C]."""
+    with with_gradients(encoder):
+        with capture(encoder, ["pattern", "hidden_states"]) as cache:
+            scores = _probabilities(predict(encoder, batch), len(batch))
+            total = _log(scores.max(-1).values).sum()
+        inputs = cache.layers["hidden_states"][0]
+        (gradient,) = torch.autograd.grad(total, inputs)
+    influence = (gradient * inputs).sum(-1).abs().detach().cpu().numpy()
+    return influence, list(cache.layers["pattern"]), scores.detach()
+
+
+def _log(probabilities: Tensor) -> Tensor:
+    return probabilities.clamp_min(1e-30).log()
+
+
+def _tau(one: np.ndarray, other: np.ndarray) -> float:
+    """Kendall's tau-b, NaN for fewer than three pieces or ranks that do not vary."""
+    return kendalltau(one, other).statistic if len(one) > 2 else np.nan
+
+
+def _mean_tau(taus: list[float], model: str, texts: int, seed: int) -> Estimate:
     if not taus:
-        raise NothingToScoreError(f"no text among {len(texts)} whose pieces can be ranked")
+        raise NothingToScoreError(f"no text among {texts} whose pieces can be ranked")
     value = float(np.mean(taus))
     draws = resampled_means(np.array(taus), np.ones(len(taus)), seed=seed)
     return Estimate(
         value=value,
         unit="correlation",
         n=len(taus),
-        model=encoder.name,
-        baselines={"shuffled": float(np.mean(controls))},
+        model=model,
         seed=seed,
         interval=percentile_interval(draws, value),
     )
-
-
-def reads_by_attention(encoder: Encoder, batch: Batch) -> Tensor:
-    """Class probabilities [B, 2] of a rule for which weight *is* importance.
-
-    The evidence for the first class is the squared length of each piece's vector in the embedding
-    output, in units of its own, weighted by the attention that the piece receives (mean over
-    layers, heads and rows). Weights and units are taken as given, without a gradient, so gradient
-    times input is in proportion to the weight: :func:`attention_and_gradient` must find it again.
-    """
-    with capture(encoder, ["pattern", "hidden_states"]) as cache:
-        encoder.encode(batch)
-    inputs = cache.layers["hidden_states"][0]
-    real = batch.attention_mask.to(inputs.device, inputs.dtype)
-    rows = torch.stack(cache.layers["pattern"]).detach().mean((0, 2)) * real[:, :, None]
-    received = rows.sum(1) / real.sum(1, keepdim=True)
-    lengths = inputs.square().sum(-1)
-    evidence = (received * real * lengths / lengths.detach().clamp_min(1e-12)).sum(-1)
-    return torch.stack([evidence, torch.zeros_like(evidence)], -1).softmax(-1)
 
 
 def _probabilities(found: Tensor, n: int) -> Tensor:

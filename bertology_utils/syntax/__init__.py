@@ -16,7 +16,7 @@ from .agreement import (
     polarity,
     pool,
 )
-from .attention_trees import above_chain, example_sentence, head_tree
+from .attention_trees import above_chain, example_sentence, head_tree, probe_above_chain
 from .auxiliaries import (
     AuxiliarySentence,
     auxiliary_items,
@@ -41,7 +41,7 @@ from .parsing_stage import (
     parsing_stage,
 )
 from .properties import PropertyScores, property_scores
-from .reliance import Reliance, reliance
+from .reliance import Reliance, reliance, steepest_directions
 from .roles import SCHEMES, RoleFit, role_fits
 from .saturation import LearningCurve, learning_curve, tiny_encoder
 from .spoilt import (
@@ -132,6 +132,7 @@ __all__ = [
     "polarity",
     "pool",
     "predictions",
+    "probe_above_chain",
     "probe_words",
     "property_scores",
     "relation_recalls",
@@ -141,6 +142,7 @@ __all__ = [
     "sentence_properties",
     "share_gap",
     "shuffled",
+    "steepest_directions",
     "strange_edges",
     "structural_scores",
     "survival",

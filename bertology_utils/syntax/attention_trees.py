@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..attention import HeadScores, attention_maps
@@ -9,6 +11,7 @@ from ..encoder import Encoder
 from ..probes import max_arborescence
 from ..stimuli import Sentence
 from ..words import WordList
+from .structure import StructuralScores
 
 
 def above_chain(scores: HeadScores) -> HeadScores:
@@ -24,6 +27,33 @@ def above_chain(scores: HeadScores) -> HeadScores:
     return HeadScores(
         f"{scores.name} minus right-branching", "share difference",
         scores.sums - chain, scores.counts, scores.model, scores.seed,
+    )  # fmt: skip
+
+
+def probe_above_chain(
+    probe: StructuralScores, rows: Sequence[int], like: HeadScores
+) -> HeadScores:
+    """The same difference for a structural probe's trees of the same sentences, layer by layer.
+
+    Layers take the place of heads, one a layer: the best is chosen on the same half of the
+    sentences and scored on the other, so that the two can be set side by side.
+
+    Args:
+        probe: scores that hold the sentences.
+        rows: their numbers among the probe's test sentences, in the order of ``like``.
+        like: what the heads are worth, see :func:`above_chain`.
+
+    Raises:
+        ValueError: other sentences than those of ``like``.
+    """
+    chosen = list(rows)
+    counts = probe.uuas.counts[0, chosen]
+    if not np.array_equal(counts, like.counts):
+        raise ValueError("the probe's sentences are not those of the heads")
+    gained = probe.uuas.hits[:, chosen] - probe.chain.hits[0, chosen]
+    return HeadScores(
+        "UUAS of probe trees minus right-branching", "share difference",
+        gained.T[:, :, None], counts, probe.uuas.model, like.seed,
     )  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 Amnesic probing (Elazar et al. 2021, doi:10.1162/tacl_a_00359) with the structural probe's own
 subspace: it is projected out of one layer, and the masked-token loss is compared with the loss
-after removing a random subspace of equal rank.
+after removing a random subspace of equal rank. Whether this could show a harm at all is asked with
+directions that the loss is known to lean on.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..cloze import target_log_probs
-from ..encoder import Encoder
+from ..activations import capture
+from ..cloze import target_id, target_log_probs
+from ..encoder import Encoder, evaluating
 from ..interventions import erase
 from ..resampling import Estimate, percentile_interval, resampled_means
 from ..stimuli.trees import join_words
+from ..words import token_batches
 from .spoilt import HiddenWord
 
 
@@ -100,9 +103,7 @@ def reliance(
             f"directions of shape {tuple(directions.shape)}, expected ({encoder.d_model}, R)"
         )
     encoder.check_layer(layer, last=encoder.n_layers)
-    known = [i for i in items if len(encoder.tokenizer.tokenize(f" {i.words[i.target]}")) == 1]
-    if not known:
-        raise ValueError("no hidden word is one piece of the vocabulary")
+    known = _of_one_piece(encoder, items)
     texts = [_masked(encoder, item) for item in known]
     targets = [[item.words[item.target]] for item in known]
     data = torch.as_tensor(states, dtype=torch.float64)
@@ -135,6 +136,61 @@ def reliance(
         encoder.name,
         seed,
     )
+
+
+def steepest_directions(
+    encoder: Encoder,
+    items: Sequence[HiddenWord],
+    layer: int,
+    rank: int,
+    *,
+    max_tokens: int = 4096,
+) -> Tensor:
+    """Orthonormal directions [D, rank] of a layer along which the loss at hidden words is steepest.
+
+    They are the leading right singular vectors of the loss's gradients at all pieces of all texts:
+    small steps along them change the loss most. A subspace that the model does use, to set beside
+    one of which that is asked.
+
+    Args:
+        encoder: with a trained MLM head.
+        items: hidden words; those of several pieces are left out.
+        layer: 0 .. L, as for ``"hidden_states"``.
+        rank: 1 .. D.
+        max_tokens: pieces a batch.
+
+    Raises:
+        ValueError: no hidden word of one piece; a rank outside its range, or fewer pieces.
+        LayerIndexError, MissingHeadError: as the encoder.
+    """
+    encoder.check_layer(layer, last=encoder.n_layers)
+    known = _of_one_piece(encoder, items)
+    texts = [_masked(encoder, item) for item in known]
+    gold = torch.tensor(
+        [target_id(encoder, item.words[item.target]) for item in known], device=encoder.device
+    )
+    slopes = []
+    for batch in token_batches(encoder, texts, max_tokens=max_tokens):
+        hidden = (batch.input_ids == encoder.tokenizer.mask_token_id).to(encoder.device)
+        with evaluating(encoder), torch.enable_grad():
+            with capture(encoder, ["hidden_states"]) as cache:
+                logits = encoder.mlm_logits(encoder.encode(batch)[hidden])
+            loss = torch.nn.functional.cross_entropy(
+                logits, gold[list(batch.index)], reduction="sum"
+            )
+            (slope,) = torch.autograd.grad(loss, cache.layers["hidden_states"][layer])
+        slopes.append(slope[batch.attention_mask.bool().to(slope.device)].double().cpu())
+    stacked = torch.cat(slopes)
+    if not 1 <= rank <= min(stacked.shape):
+        raise ValueError(f"rank {rank} of {len(stacked)} gradients of width {stacked.shape[1]}")
+    return torch.linalg.svd(stacked, full_matrices=False).Vh[:rank].T.float()
+
+
+def _of_one_piece(encoder: Encoder, items: Sequence[HiddenWord]) -> list[HiddenWord]:
+    known = [i for i in items if len(encoder.tokenizer.tokenize(f" {i.words[i.target]}")) == 1]
+    if not known:
+        raise ValueError("no hidden word is one piece of the vocabulary")
+    return known
 
 
 def _masked(encoder: Encoder, item: HiddenWord) -> str:

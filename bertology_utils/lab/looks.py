@@ -68,9 +68,10 @@ class Looks:
 
     def logits(self, weights, order: str, gold: np.ndarray, gaps: np.ndarray) -> torch.Tensor:
         """[M, K, V] at the gaps, in reading order."""
-        x = net.forward(weights, self.hidden(gold, gaps), order=order, heads=self.shape.heads)
-        places = torch.from_numpy(np.flatnonzero(gaps)).expand(x.shape[0], -1)
-        return net.word_logits(weights, net.take(x, places))
+        places = torch.from_numpy(np.flatnonzero(gaps)).expand(len(self.symbols), -1)
+        x = net.forward(weights, self.hidden(gold, gaps), order=order, heads=self.shape.heads,
+                        at=places)  # fmt: skip
+        return net.word_logits(weights, x)
 
     def _gaps(self, weights, order) -> dict[str, list[float]]:
         logits = self.logits(weights, order, self.gold, self.gaps)
@@ -113,8 +114,9 @@ class Looks:
         members = len(self.configs)
         ids, segments = (torch.from_numpy(part).expand(members, -1, -1)
                          for part in (text.ids, text.segments))  # fmt: skip
-        x = net.forward(weights, ids, order=order, heads=self.shape.heads, segments=segments)
-        guess = net.class_logits(weights, x, len(text)).argmax(-1)
+        x = net.forward(weights, ids, order=order, heads=self.shape.heads, segments=segments,
+                        at=net.first_pieces(ids))  # fmt: skip
+        guess = net.class_logits(weights, x).argmax(-1)
         return {"pair": (guess == torch.from_numpy(text.labels)).float().mean(1).tolist()}
 
     def _replaced(self, weights, order) -> dict[str, list[float]]:

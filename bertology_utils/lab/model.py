@@ -83,9 +83,12 @@ def embed(weights: Weights, ids: Tensor, segments: Tensor | None) -> Tensor:
 def forward(
     weights: Weights, ids: Tensor, *, order: str, heads: int, segments: Tensor | None = None,
     outputs: list[Tensor] | None = None, patterns: list[Tensor] | None = None,
-    states: list[Tensor] | None = None,
+    states: list[Tensor] | None = None, at: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """Last vectors [M, B * T, D] of ids [M, B, T]; padding (id 0) is never attended to.
+
+    With ``at``, places [M, K] among B * T, only the vectors there, [M, K, D]: blocks above the last
+    attention are computed for these alone, as no other place reads them.
 
     Lists, where given, are filled: ``outputs`` with the output of heads [M * B, H, T, D / H] of
     every attention block, ``patterns`` with its weights [M, B, H, T, T], and ``states`` with the
@@ -97,7 +100,10 @@ def forward(
     seen = (ids != 0).view(members * batch, 1, 1, length)
     if states is not None:
         states.append(x)
+    above = order.rindex("a") + 1
     for number, kind in enumerate(order):
+        if number == above and at is not None:
+            x = take(x, at)
         inner = linear(weights, f"{number}.in", x)
         if kind == "a":
             parts = inner.view(members * batch, length, 3, heads, width // heads)
@@ -115,7 +121,7 @@ def forward(
         x = normalise(weights, str(number), x + linear(weights, f"{number}.out", inner))
         if states is not None:
             states.append(x)
-    return x
+    return take(x, at) if at is not None and above == len(order) else x
 
 
 def take(x: Tensor, places: Tensor) -> Tensor:
@@ -129,9 +135,14 @@ def word_logits(weights: Weights, x: Tensor) -> Tensor:
     return torch.baddbmm(weights["decoder.bias"], x, weights["words"].transpose(1, 2))
 
 
-def class_logits(weights: Weights, x: Tensor, batch: int) -> Tensor:
-    """From the first piece of every row: [M, B * T, D] -> [M, B, classes]."""
-    first = x.view(x.shape[0], batch, -1, x.shape[-1])[:, :, 0]
+def first_pieces(ids: Tensor) -> Tensor:
+    """Places [M, B] of the first piece of every row among the B * T of ids [M, B, T]."""
+    members, batch, length = ids.shape
+    return torch.arange(0, batch * length, length).expand(members, -1)
+
+
+def class_logits(weights: Weights, first: Tensor) -> Tensor:
+    """From the vectors of first pieces, [M, B, D] -> [M, B, classes]."""
     return linear(weights, "classes", torch.tanh(linear(weights, "pooler", first)))
 
 

@@ -20,7 +20,7 @@ from .looks import Looks
 from .runs import LabRun
 
 #: looks at a run on the way, besides the one before the first step: short runs and long ones
-MOMENTS, LONG_MOMENTS, LONG = 3, 9, 400
+MOMENTS, LONG_MOMENTS, LONG = 1, 9, 400
 CLIP = 1.0
 #: weight of the replaced-token loss beside the generator's, as in ELECTRA
 RTD_WEIGHT = 50.0
@@ -111,12 +111,16 @@ class _Family:
         else:
             outputs = [] if self.shape.disagreement else None
             paired = segments if self.shape.corpus == "pairs" else None
+            paired_task = self.shape.sentence_task != "none"
+            at = torch.cat([places, net.first_pieces(shown)], 1) if paired_task else places
             x = net.forward(self.weights, shown, order=self.order, heads=self.shape.heads,
-                            segments=paired, outputs=outputs)  # fmt: skip
-            losses = _word_losses(self.weights, x, places, asked, weights)
+                            segments=paired, outputs=outputs, at=at)  # fmt: skip
+            n_gaps = places.shape[1]
+            logits = net.word_logits(self.weights, x[:, :n_gaps])
+            losses = _cross_entropy(logits, asked, weights)
             total = losses
-            if self.shape.sentence_task != "none":
-                scores = net.class_logits(self.weights, x, labels.shape[1])
+            if paired_task:
+                scores = net.class_logits(self.weights, x[:, n_gaps:])
                 judged = F.cross_entropy(scores.flatten(0, 1), labels.flatten(), reduction="none")
                 total = total + judged.view(labels.shape).mean(1)
             if outputs is not None:
@@ -128,8 +132,8 @@ class _Family:
 
     def _replaced(self, shown, gold, asked, places, weights, step: int):
         """ELECTRA's two losses; the generator's words are drawn, not its best guesses."""
-        x = net.forward(self.generator, shown, order="af", heads=1)
-        logits = net.word_logits(self.generator, net.take(x, places))
+        x = net.forward(self.generator, shown, order="af", heads=1, at=places)
+        logits = net.word_logits(self.generator, x)
         filled = _cross_entropy(logits, asked, weights)
         draw = torch.from_numpy(np.stack([
             np.random.default_rng([config.seed, 11, step]).random(logits.shape[1:], np.float32)
@@ -176,10 +180,6 @@ class _Family:
 
     def snapshot(self) -> net.Weights:
         return {name: value.detach().clone() for name, value in self.weights.items()}
-
-
-def _word_losses(weights, x, places, asked, shares) -> Tensor:
-    return _cross_entropy(net.word_logits(weights, net.take(x, places)), asked, shares)
 
 
 def _cross_entropy(logits: Tensor, asked: Tensor, shares: Tensor) -> Tensor:

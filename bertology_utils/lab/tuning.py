@@ -138,8 +138,9 @@ def tune(
 def _logits(weights: net.Weights, config: LabConfig, ids: Tensor) -> Tensor:
     members = len(weights["words"])
     shared = ids.expand(members, -1, -1)
-    x = net.forward(weights, shared, order=config.order, heads=config.heads)
-    return net.class_logits(weights, x, len(ids))
+    first = net.first_pieces(shared)
+    x = net.forward(weights, shared, order=config.order, heads=config.heads, at=first)
+    return net.class_logits(weights, x)
 
 
 def loss_of(weights: net.Weights, config: LabConfig, ids: Tensor, labels: Tensor) -> Tensor:

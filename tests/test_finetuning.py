@@ -342,6 +342,23 @@ def test_adversarial_steps_raise_the_loss_more_than_noise(encoder):
 
 
 @pytest.mark.parametrize("method", (ft.Method("all"), ft.Method("top", 2)))
+def test_adversarial_steps_have_the_gradients_of_both_halves(encoder, method):
+    prepared = ft.prepare(encoder, method)
+    given = ft.examples(prepared.encoder, PART, prepared.layer)
+    tuned = ft.Tuned(prepared.encoder, ft.tuned.new_head(encoder, 2, 0), prepared.layer)
+    parameters = [*prepared.parameters, *tuned.head.parameters()]
+    hidden, mask = tuned.inputs(given, range(len(PART)))
+    worst = ft.disturbed(tuned, hidden, mask, given.labels, 0.05)
+    pushed = hidden + (worst - hidden).detach()
+    halves = [ft.plain(tuned, x, mask, given.labels) / 2 for x in (hidden, pushed)]
+    expected = torch.autograd.grad(sum(halves), parameters)
+    hidden, mask = tuned.inputs(given, range(len(PART)))
+    ft.adversarial(0.05)(tuned, hidden, mask, given.labels).backward()
+    for weight, slope in zip(parameters, expected, strict=True):
+        assert torch.allclose(weight.grad, slope, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", (ft.Method("all"), ft.Method("top", 2)))
 @pytest.mark.parametrize("change", ({"adversarial": 0.05}, {"smooth": 0.05}, {"mixout": 0.5}))
 def test_regularisers_change_the_course_of_training(encoder, method, change):
     run = ft.Run(method, QUICK)

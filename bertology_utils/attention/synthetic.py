@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from ..cloze import wilson_interval
 from .patterns import FEATURES, PATTERNS, map_features, rule
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
 
 SIZES = (8, 40)
 #: Up to this share of every map is noise.
@@ -155,6 +155,12 @@ def train_pattern_classifier(
     """
     if min(n_train, n_test) < len(PATTERNS):
         raise ValueError(f"{n_train} and {n_test} maps cannot hold all {len(PATTERNS)} patterns")
+    # Imported here: it takes a second, and most chapters that look at attention train none.
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import f1_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
     x, y = _features(n_train, 2 * seed)
     held_x, held_y = _features(n_test, 2 * seed + 1)
     fitted = make_pipeline(

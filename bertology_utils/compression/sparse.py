@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -37,15 +38,20 @@ def top_masks(scores: Mapping[str, Tensor], share: float) -> Masks:
     gone = flat.numel() - max(1, round(share * flat.numel()))
     if gone == 0:
         return {name: torch.ones_like(score, dtype=torch.bool) for name, score in scores.items()}
-    border = flat.kthvalue(gone).values
+    border = _smallest(flat, gone)
     return {name: score > border for name, score in scores.items()}
+
+
+def _smallest(flat: Tensor, k: int) -> float:
+    """The k-th smallest number, counted from 1. NumPy finds it several times faster than torch."""
+    return float(np.partition(flat.cpu().numpy(), k - 1)[k - 1])
 
 
 def _about(scores: Mapping[str, Tensor], share: float) -> Masks:
     """As :func:`top_masks` by a border taken from every 16th weight: near enough on the way."""
     flat = torch.cat([score.flatten()[::16] for score in scores.values()])
     gone = max(1, flat.numel() - round(share * flat.numel()))
-    border = flat.kthvalue(gone).values
+    border = _smallest(flat, gone)
     return {name: score > border for name, score in scores.items()}
 
 
@@ -220,7 +226,7 @@ def reweighted_pruning(
     def reweigh() -> None:
         sizes = {name: linear.weight.detach().abs() for name, linear in maps.items()}
         flat = torch.cat([size.flatten() for size in sizes.values()])
-        border = flat.kthvalue(max(1, round((1 - check_share(share)) * flat.numel()))).values
+        border = _smallest(flat, max(1, round((1 - check_share(share)) * flat.numel())))
         for name, size in sizes.items():
             push[name] = strength * border / recipe.steps * border / (size + 0.1 * border)
 

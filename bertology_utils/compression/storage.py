@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as serialised
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
@@ -43,13 +44,19 @@ def save(model: nn.Module, path: str | os.PathLike) -> Path:
     target = Path(path)
     if target.exists():
         raise FileExistsError(f"{target.name!r} exists already; choose another name")
+    tensors, header = _content(model)
+    with whole_file(target) as scratch:
+        save_file(tensors, scratch, metadata=header)
+    return target
+
+
+def _content(model: nn.Module) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """What a model's file holds: its tensors, and its plan for the header."""
     plan = describe(model)
     tensors: dict[str, Tensor] = {}
     for name, tensor in model.state_dict().items():
         tensors |= _shortened(name, tensor.detach().cpu().contiguous(), plan)
-    with whole_file(target) as scratch:
-        save_file(tensors, scratch, metadata={PLAN: json.dumps(plan)})
-    return target
+    return tensors, {PLAN: json.dumps(plan)}
 
 
 def load(path: str | os.PathLike) -> nn.Module:
@@ -84,9 +91,9 @@ def load(path: str | os.PathLike) -> nn.Module:
 
 
 def file_bytes(model: nn.Module) -> int:
-    """Size of the file that :func:`save` writes, measured by writing it."""
-    with tempfile.TemporaryDirectory() as folder:
-        return save(model, Path(folder) / "model.safetensors").stat().st_size
+    """Size of the file that :func:`save` writes; all of it is made, but not put on a disk."""
+    tensors, header = _content(model)
+    return len(serialised(tensors, metadata=header))
 
 
 def reloaded(model: nn.Module) -> nn.Module:

@@ -25,6 +25,10 @@ def cell_environment(
         # Chapters run side by side, one core each; one thread also makes sums reproducible.
         **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
         "TOKENIZERS_PARALLELISM": "false",
+        # Where the C library is glibc: what training frees is kept for its next step instead of
+        # being handed back, page by page, and asked for again.
+        "MALLOC_MMAP_THRESHOLD_": str(32 * 1024**2),
+        "MALLOC_TRIM_THRESHOLD_": str(2 * 1024**3),
         "PYTHONHASHSEED": "0",
         "PYTHONPATH": os.pathsep.join(filter(None, [str(package_root), environ.get("PYTHONPATH")])),
         "HF_HUB_DISABLE_TELEMETRY": "1",

@@ -11,7 +11,7 @@ import torch
 from ..activations import collect
 from ..cloze import Query, read_queries
 from ..encoder import Encoder
-from ..heads import tune_classifier
+from ..finetuning import Part, Recipe, Run, accuracy, fine_tune
 from ..resampling import Estimate, mean_over_runs, percentile_interval, resampled_means
 from ..stimuli import LabelledText, sentiment, treebank
 from ..words import WordList, align_all
@@ -271,18 +271,21 @@ def four_cells(
         epochs: of each fine-tuning.
 
     Raises:
-        ValueError: no runs, or labels as in :func:`~bertology_utils.heads.tune_classifier`.
+        ValueError: no runs, or all labels are the same.
     """
     if runs < 1:
         raise ValueError(f"runs is {runs}, must be at least 1")
     right = {}
+    learned, asked = (Part(tuple(texts), tuple(labels)) for texts, labels in (train, test))
+    recipe = Recipe(epochs=epochs)
     gold = np.asarray(test[1])
     for name, model in (("pre-trained", encoder), ("random", untrained)):
         vectors = [collect(model, list(texts), reduce="text_first").arrays["hidden_states"][-1]
                    for texts, _ in (train, test)]  # fmt: skip
         right[f"{name}, frozen"] = ridge_guesses(vectors[0], train[1], vectors[1]) == gold
         right[f"{name}, fine-tuned"] = np.mean([
-            tune_classifier(model, *train, seed=seed + run, epochs=epochs).right(*test)
+            accuracy(fine_tune(model, learned, Run(
+                recipe=recipe, head_seed=seed + run, order_seed=seed + run)), asked)
             for run in range(runs)
         ], axis=0)  # fmt: skip
     ones = np.ones(len(gold))

@@ -13,8 +13,8 @@ from ..encoder import Encoder
 from ..run_store import Record
 from .sweep import Compute, Sweep
 
-CRITERIA = ("magnitude", "random-weights", "magnitude-gradual", "movement", "heads", "random-heads",
-            "units", "random-units", "top-layers")  # fmt: skip
+CRITERIA = ("magnitude", "random-weights", "magnitude-gradual", "movement", "rewound", "heads",
+            "random-heads", "units", "random-units", "top-layers")  # fmt: skip
 _WHILE_TRAINING = {"magnitude-gradual": "magnitude", "movement": "movement"}
 
 
@@ -23,8 +23,9 @@ class CutConfig:
     """A pruned classifier of reviews.
 
     Attributes:
-        criterion: one of :data:`CRITERIA`. Three of them train: the *gradual* ones while they
-            cut, and *top-layers* afterwards; the others cut a fine-tuned model and stop.
+        criterion: one of :data:`CRITERIA`. Four of them train: *movement* and *magnitude-gradual*
+            while they cut, *top-layers* afterwards, and *rewound* after each of two rounds, from
+            the pre-trained weights; the others cut a fine-tuned model and stop.
         kept: share of the weights, heads, units or layers that stays.
         size: labelled reviews.
         steps: updates.
@@ -80,6 +81,10 @@ def _cut(
         kept = max(1, round(config.kept * encoder.n_layers))
         start = cp.compact(encoder, 2, layers=range(kept), seed=config.seed)
         return cp.trained(start, task.labelled, recipe)
+    if config.criterion == "rewound":
+        shares = sorted({config.kept**0.5, config.kept}, reverse=True)
+        whole = cp.compact(encoder, 2, seed=config.seed)
+        return cp.rewound(whole, full, shares, task.labelled, recipe)[0]
     if config.criterion in ("magnitude", "random-weights"):
         worth = cp.magnitudes(full)
         if config.criterion == "random-weights":

@@ -1,6 +1,6 @@
 """One comparison: results checked first, then paired runs in turn, medians and ratios."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -139,6 +139,22 @@ def measure(
         note=comparison.note,
         rounds=rounds,
     )
+
+
+def regressions(rows: Sequence[Row], earlier: Mapping[str, float], tolerance: float) -> list[str]:
+    """Rows whose ratio fell below an earlier one by more than a share ``tolerance`` of it.
+
+    Raises:
+        ValueError: no row was measured earlier.
+    """
+    known = [row for row in rows if row.name in earlier]
+    if not known:
+        raise ValueError("none of these rows was measured earlier")
+    return [
+        f"{row.group}, {row.name}: {row.ratio:.2f}, was {earlier[row.name]:.2f}"
+        for row in known
+        if not row.ratio >= (1 - tolerance) * earlier[row.name]
+    ]
 
 
 def failures(rows: Sequence[Row]) -> list[str]:

@@ -29,8 +29,11 @@ class Growth:
     peak_mb: float
 
 
-def measure_growth(model: str, folder: Path, python: str, base: int, threads: int) -> list[Growth]:
-    """Every task at ``base`` sentences, ten times and a hundred times as many."""
+def measure_growth(about: dict, folder: Path, python: str, base: int, threads: int) -> list[Growth]:
+    """Every task at ``base`` sentences, ten times and a hundred times as many.
+
+    ``about``: folder of the model, and device.
+    """
     found = []
     for name, function in TASKS.items():
         for factor in (1, 10, 100):
@@ -40,7 +43,7 @@ def measure_growth(model: str, folder: Path, python: str, base: int, threads: in
             some = sentences(base)
             texts.write_text(json.dumps([f"{t} {i // base}" for i, t in enumerate(some * factor)]))
             with Side(python, "ours", threads) as side:
-                task = Task("ours", function, {"folder": model, "texts": str(texts)})
+                task = Task("ours", function, {**about, "texts": str(texts)})
                 reply = side.run(task)
             found.append(Growth(name, n, reply["seconds"], reply["peak_mb"]))
     return found

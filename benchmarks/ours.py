@@ -17,6 +17,7 @@ from bertology_utils.cloze import compare_sentences, pll
 from bertology_utils.encoder import (
     Encoder,
     evaluating,
+    in_bfloat16,
     load_encoder,
     new_encoder,
     pass_cost,
@@ -25,9 +26,16 @@ from bertology_utils.encoder import (
 from bertology_utils.interventions import ablate_heads, sweep_heads
 from bertology_utils.words import align_all, token_batches
 
+from .arithmetic import product_rate
+
 
 def _texts(path: str):
     return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def _encoder(folder: str, device: str, precision: str) -> Encoder:
+    encoder = load_encoder(folder, device=device)
+    return encoder if precision == "float32" else in_bfloat16(encoder)
 
 
 class _Pair:
@@ -35,66 +43,68 @@ class _Pair:
         self.good, self.bad = good, bad
 
 
-def pll_ours(folder: str, texts: str):
+def pll_ours(folder: str, texts: str, device: str = "cpu", precision: str = "float32"):
     """Total pseudo-log-likelihoods of all texts in one call."""
-    encoder, listed = load_encoder(folder, device="cpu"), _texts(texts)
+    encoder, listed = _encoder(folder, device, precision), _texts(texts)
     return lambda: {"totals": np.array([score.total for score in pll(encoder, listed)])}
 
 
-def pll_plain(folder: str, texts: str):
+def pll_plain(folder: str, texts: str, device: str = "cpu"):
     """Plain transformers: all copies of a sentence through the whole model, sentence by sentence.
 
     A sentence alone needs no padding, which makes this faster than padded batches.
     """
-    encoder, listed = load_encoder(folder, device="cpu"), _texts(texts)
+    encoder, listed = load_encoder(folder, device=device), _texts(texts)
     tokenizer, model = encoder.tokenizer, encoder.model.eval()
 
     @torch.no_grad()
     def run():
         totals = []
         for text in listed:
-            ids = tokenizer(text, return_tensors="pt")["input_ids"][0]
-            inner = torch.arange(1, len(ids) - 1)
+            ids = tokenizer(text, return_tensors="pt")["input_ids"][0].to(device)
+            inner = torch.arange(1, len(ids) - 1, device=device)
             copies = ids.repeat(len(inner), 1)
-            copies[torch.arange(len(inner)), inner] = tokenizer.mask_token_id
+            rows = torch.arange(len(inner), device=device)
+            copies[rows, inner] = tokenizer.mask_token_id
             logits = model(input_ids=copies).prediction_logits
-            scores = logits[torch.arange(len(inner)), inner].log_softmax(-1)
-            totals.append(scores[torch.arange(len(inner)), ids[inner]].sum().item())
+            scores = logits[rows, inner].log_softmax(-1)
+            totals.append(scores[rows, ids[inner]].sum().item())
         return {"totals": np.array(totals)}
 
     return run
 
 
-def pairs_ours(folder: str, pairs: str):
+def pairs_ours(folder: str, pairs: str, device: str = "cpu"):
     """Good minus bad total of every pair."""
-    encoder = load_encoder(folder, device="cpu")
+    encoder = load_encoder(folder, device=device)
     listed = [_Pair(*pair) for pair in _texts(pairs)]
     return lambda: {"margins": np.array(compare_sentences(encoder, listed).margins)}
 
 
-def collect_ours(folder: str, texts: str):
+def collect_ours(folder: str, texts: str, device: str = "cpu", precision: str = "float32"):
     """All hidden states and patterns, reduced to a few numbers a text."""
-    encoder, listed = load_encoder(folder, device="cpu"), _texts(texts)
+    encoder, listed = _encoder(folder, device, precision), _texts(texts)
 
     def run():
         n_layers, n_heads, n = encoder.n_layers, encoder.n_heads, len(listed)
         hidden = np.empty((n_layers + 1, n))
         pattern = np.empty((n_layers, n_heads, n))
         for cache in stream(encoder, listed, ["hidden_states", "pattern"]):
-            index, mask = list(cache.batch.index), cache.batch.attention_mask
+            index = list(cache.batch.index)
+            mask = cache.batch.attention_mask.to(device)
             for layer, states in enumerate(cache.layers["hidden_states"]):
                 means = (states.square().mean(-1) * mask).sum(1) / mask.sum(1)
-                hidden[layer, index] = means.numpy()
+                hidden[layer, index] = means.cpu().float().numpy()
             for layer, patterns in enumerate(cache.layers["pattern"]):
-                pattern[layer, :, index] = patterns[:, :, 0, 0].numpy()
+                pattern[layer, :, index] = patterns[:, :, 0, 0].cpu().float().numpy()
         return {"hidden": hidden, "pattern": pattern}
 
     return run
 
 
-def nothing_kept(folder: str, texts: str):
+def nothing_kept(folder: str, texts: str, device: str = "cpu"):
     """Batches read by name, with no name given."""
-    encoder, listed = load_encoder(folder, device="cpu"), _texts(texts)
+    encoder, listed = load_encoder(folder, device=device), _texts(texts)
 
     def run():
         n = sum(len(cache.batch) for cache in stream(encoder, listed, []))
@@ -103,9 +113,9 @@ def nothing_kept(folder: str, texts: str):
     return run
 
 
-def bare_forward(folder: str, texts: str):
+def bare_forward(folder: str, texts: str, device: str = "cpu"):
     """The same batches through the model's own forward pass and nothing else."""
-    encoder, listed = load_encoder(folder, device="cpu"), _texts(texts)
+    encoder, listed = load_encoder(folder, device=device), _texts(texts)
     budget = {"max_tokens": pieces_at_once(encoder, 4096), "pass_cost": pass_cost(encoder)}
 
     def run():
@@ -119,9 +129,9 @@ def bare_forward(folder: str, texts: str):
     return run
 
 
-def to_disk(folder: str, texts: str):
+def to_disk(folder: str, texts: str, device: str = "cpu"):
     """Every hidden state and pattern of every piece into a folder, in float16."""
-    encoder, listed = load_encoder(folder, device="cpu"), _texts(texts)
+    encoder, listed = load_encoder(folder, device=device), _texts(texts)
 
     def run():
         with tempfile.TemporaryDirectory() as place:
@@ -135,25 +145,28 @@ def to_disk(folder: str, texts: str):
     return run
 
 
-def _deep(folder: str, n_layers: int | None) -> Encoder:
+def _deep(folder: str, n_layers: int | None, device: str) -> Encoder:
     """The model; or a fresh one of the same width with other depth."""
-    encoder = load_encoder(folder, device="cpu")
+    encoder = load_encoder(folder, device=device)
     if n_layers is None:
         return encoder
     config = BertConfig(**{**encoder.config.to_dict(), "num_hidden_layers": n_layers})
-    return new_encoder(config, encoder.tokenizer, seed=0, name=f"{n_layers} layers", device="cpu")
+    name = f"{n_layers} layers"
+    return new_encoder(config, encoder.tokenizer, seed=0, name=name, device=device)
 
 
-def _sweep(folder: str, texts: str, n_layers: int | None):
-    encoder, listed = _deep(folder, n_layers), _texts(texts)
+def _sweep(folder: str, texts: str, n_layers: int | None, device: str):
+    encoder, listed = _deep(folder, n_layers, device), _texts(texts)
     mask = encoder.tokenizer.mask_token_id
     return encoder, listed, [row.input_ids.index(mask) for row in align_all(encoder, listed)]
 
 
-def sweep_ours(folder: str, texts: str, direction: str, n_layers: int | None = None):
+def sweep_ours(
+    folder: str, texts: str, direction: str, n_layers: int | None = None, device: str = "cpu"
+):
     """Every head silenced, read at the mask along a direction of the last layer."""
-    encoder, listed, places = _sweep(folder, texts, n_layers)
-    vector = torch.from_numpy(np.load(direction))
+    encoder, listed, places = _sweep(folder, texts, n_layers, device)
+    vector = torch.from_numpy(np.load(direction)).to(encoder.device)
 
     def run():
         found = sweep_heads(encoder, listed, lambda hidden, _batch: hidden @ vector, places=places)
@@ -162,21 +175,24 @@ def sweep_ours(folder: str, texts: str, direction: str, n_layers: int | None = N
     return run
 
 
-def sweep_naive(folder: str, texts: str, direction: str, n_layers: int | None = None):
-    """One run of the encoder a head, with this package's own hooks and batches."""
-    encoder, listed, places = _sweep(folder, texts, n_layers)
-    vector = torch.from_numpy(np.load(direction))
+def sweep_naive(
+    folder: str, texts: str, direction: str, n_layers: int | None = None, device: str = "cpu"
+):
+    """One run of the encoder a head, with this package's own hooks and batches, made once."""
+    encoder, listed, places = _sweep(folder, texts, n_layers, device)
+    vector = torch.from_numpy(np.load(direction)).to(encoder.device)
 
     def run():
         values = np.empty((encoder.n_layers, encoder.n_heads, len(listed)))
+        batches = list(token_batches(encoder, listed))
         for layer in range(encoder.n_layers):
             for head in range(encoder.n_heads):
-                for batch in token_batches(encoder, listed):
+                for batch in batches:
                     index = list(batch.index)
                     with evaluating(encoder), ablate_heads(encoder, {layer: [head]}):
                         hidden = encoder.encode(batch)
-                        own = hidden[torch.arange(len(index)), [places[i] for i in index]]
-                        values[layer, head, index] = (own @ vector).numpy()
+                        own = hidden[range(len(index)), [places[i] for i in index]]
+                        values[layer, head, index] = (own @ vector).cpu().numpy()
         return {"values": values}
 
     return run
@@ -186,9 +202,9 @@ def sweep_naive(folder: str, texts: str, direction: str, n_layers: int | None = 
 WORDS = (2000, 3000)
 
 
-def sweep_ours_words(folder: str, texts: str, n_layers: int | None = None):
+def sweep_ours_words(folder: str, texts: str, n_layers: int | None = None, device: str = "cpu"):
     """Every head silenced: by how much one word is preferred to another at the mask."""
-    encoder, listed, places = _sweep(folder, texts, n_layers)
+    encoder, listed, places = _sweep(folder, texts, n_layers, device)
     head = encoder.model.cls.predictions
     with torch.no_grad():
         vector = head.decoder.weight[WORDS[0]] - head.decoder.weight[WORDS[1]]
@@ -206,14 +222,14 @@ def sweep_ours_words(folder: str, texts: str, n_layers: int | None = None):
     return run
 
 
-def sweep_plain(folder: str, texts: str, n_layers: int | None = None):
+def sweep_plain(folder: str, texts: str, n_layers: int | None = None, device: str = "cpu"):
     """Plain transformers: a hook silences one head, the whole model runs on all texts in one batch,
     and two of its logits are read at the mask."""
-    encoder, listed, _ = _sweep(folder, texts, n_layers)
+    encoder, listed, _ = _sweep(folder, texts, n_layers, device)
     model, width = encoder.model.eval(), encoder.d_head
-    inputs = encoder.tokenizer(listed, padding=True, return_tensors="pt")
+    inputs = encoder.tokenizer(listed, padding=True, return_tensors="pt").to(device)
     places = (inputs["input_ids"] == encoder.tokenizer.mask_token_id).int().argmax(1)
-    rows = torch.arange(len(listed))
+    rows = torch.arange(len(listed), device=device)
 
     @torch.no_grad()
     def run():
@@ -229,10 +245,15 @@ def sweep_plain(folder: str, texts: str, n_layers: int | None = None):
                 handle = block.attention.output.dense.register_forward_pre_hook(off)
                 logits = model(**inputs).prediction_logits[rows, places]
                 handle.remove()
-                values[layer, head] = (logits[:, WORDS[0]] - logits[:, WORDS[1]]).numpy()
+                values[layer, head] = (logits[:, WORDS[0]] - logits[:, WORDS[1]]).cpu().numpy()
         return {"values": values}
 
     return run
+
+
+def peak(device: str, precision: str):
+    """Operations a second that large products reach."""
+    return lambda: {"rate": np.array(product_rate(device, getattr(torch, precision)))}
 
 
 def mask_direction(encoder: Encoder) -> Tensor:

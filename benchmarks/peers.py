@@ -21,16 +21,16 @@ def _cut(items: list, size: int) -> list[list]:
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
-def _scorer(folder: str):
+def _scorer(folder: str, device: str):
     from minicons import scorer
 
     # Older than transformers 5, minicons still finds batch_encode_plus here.
-    return scorer.MaskedLMScorer(folder, "cpu", torch_dtype=torch.float32)
+    return scorer.MaskedLMScorer(folder, device, torch_dtype=torch.float32)
 
 
-def pll_minicons(folder: str, texts: str, batch: int):
+def pll_minicons(folder: str, texts: str, batch: int, device: str = "cpu"):
     """Total pseudo-log-likelihoods, ``batch`` sentences a call."""
-    scorer, parts = _scorer(folder), _cut(_texts(texts), batch)
+    scorer, parts = _scorer(folder, device), _cut(_texts(texts), batch)
 
     def run():
         totals = []
@@ -41,9 +41,9 @@ def pll_minicons(folder: str, texts: str, batch: int):
     return run
 
 
-def pairs_minicons(folder: str, pairs: str, batch: int):
+def pairs_minicons(folder: str, pairs: str, batch: int, device: str = "cpu"):
     """Good minus bad total of every pair."""
-    scorer, parts = _scorer(folder), _cut(_texts(pairs), batch)
+    scorer, parts = _scorer(folder, device), _cut(_texts(pairs), batch)
 
     def run():
         margins = []
@@ -58,7 +58,7 @@ def pairs_minicons(folder: str, pairs: str, batch: int):
     return run
 
 
-def hooked_encoder(folder: str):
+def hooked_encoder(folder: str, device: str):
     """The same weights as a HookedEncoder. Its loader takes no folder, so the
     configuration is written out and its own conversion of weights is called."""
     from transformer_lens import HookedEncoder
@@ -78,7 +78,7 @@ def hooked_encoder(folder: str):
         d_vocab=config.vocab_size,
         act_fn="gelu",
         attention_dir="bidirectional",
-        device="cpu",
+        device=device,
     )
     model = HookedEncoder(cfg, tokenizer)
     source = BertForMaskedLM.from_pretrained(folder, torch_dtype=torch.float32)
@@ -87,34 +87,37 @@ def hooked_encoder(folder: str):
     if not hasattr(source.cls, "seq_relationship"):
         source.cls.seq_relationship = torch.nn.Linear(config.hidden_size, 2)
     model.load_state_dict(convert_bert_weights(source, cfg), strict=False)
-    return model.eval(), tokenizer
+    return model.to(device).eval(), tokenizer
 
 
-def _batches(tokenizer, texts: list[str], batch: int, by_length: bool):
-    """(numbers of texts, tensors) in the given order, or sorted by length first."""
+def _batches(tokenizer, texts: list[str], batch: int, by_length: bool, device: str):
+    """(numbers of texts, tensors on the device) in the given order, or sorted by length first."""
     order = list(range(len(texts)))
     if by_length:
         order.sort(key=lambda i: len(tokenizer(texts[i])["input_ids"]))
     for part in _cut(order, batch):
-        yield part, tokenizer([texts[i] for i in part], padding=True, return_tensors="pt")
+        inputs = tokenizer([texts[i] for i in part], padding=True, return_tensors="pt")
+        yield part, inputs.to(device)
 
 
 def _fold(found: dict, part, hidden, patterns, mask) -> None:
     """Reduce activations to a few numbers a text, so that nothing piles up on either side."""
     for layer, states in enumerate(hidden):
         squares = (states.square().mean(-1) * mask).sum(1) / mask.sum(1)
-        found["hidden"][layer, part] = squares.numpy()
+        found["hidden"][layer, part] = squares.cpu().numpy()
     for layer, pattern in enumerate(patterns):
-        found["pattern"][layer, :, part] = pattern[:, :, 0, 0].numpy()
+        found["pattern"][layer, :, part] = pattern[:, :, 0, 0].cpu().numpy()
 
 
 def _empty(n_layers: int, n_heads: int, n: int) -> dict:
     return {"hidden": np.empty((n_layers + 1, n)), "pattern": np.empty((n_layers, n_heads, n))}
 
 
-def collect_transformer_lens(folder: str, texts: str, batch: int, by_length: bool, logits: bool):
+def collect_transformer_lens(
+    folder: str, texts: str, batch: int, by_length: bool, logits: bool, device: str = "cpu"
+):
     """All hidden states and patterns; ``logits=False`` leaves the vocabulary out by hand."""
-    model, tokenizer = hooked_encoder(folder)
+    model, tokenizer = hooked_encoder(folder, device)
     listed = _texts(texts)
     n_layers = model.cfg.n_layers
     hidden = ["hook_full_embed"]
@@ -125,7 +128,7 @@ def collect_transformer_lens(folder: str, texts: str, batch: int, by_length: boo
     @torch.no_grad()
     def run():
         found = _empty(n_layers, model.cfg.n_heads, len(listed))
-        for part, inputs in _batches(tokenizer, listed, batch, by_length):
+        for part, inputs in _batches(tokenizer, listed, batch, by_length, device):
             mask = inputs["attention_mask"]
             if logits:
                 _, cache = model.run_with_cache(
@@ -148,13 +151,14 @@ def collect_transformer_lens(folder: str, texts: str, batch: int, by_length: boo
     return run
 
 
-def collect_nnsight(folder: str, texts: str, batch: int, by_length: bool):
+def collect_nnsight(folder: str, texts: str, batch: int, by_length: bool, device: str = "cpu"):
     """All hidden states and patterns of the encoder alone (no vocabulary logits)."""
     from nnsight import NNsight
 
     bert = BertModel.from_pretrained(
         folder, torch_dtype=torch.float32, attn_implementation="eager", add_pooling_layer=False
-    ).eval()
+    )
+    bert = bert.to(device).eval()
     tokenizer, listed = AutoTokenizer.from_pretrained(folder), _texts(texts)
     model = NNsight(bert)
     config = bert.config
@@ -162,7 +166,7 @@ def collect_nnsight(folder: str, texts: str, batch: int, by_length: bool):
     @torch.no_grad()
     def run():
         found = _empty(config.num_hidden_layers, config.num_attention_heads, len(listed))
-        for part, inputs in _batches(tokenizer, listed, batch, by_length):
+        for part, inputs in _batches(tokenizer, listed, batch, by_length, device):
             with model.trace(**inputs, output_attentions=True):
                 hidden = [model.embeddings.output.save()]
                 patterns = []
@@ -176,16 +180,16 @@ def collect_nnsight(folder: str, texts: str, batch: int, by_length: bool):
     return run
 
 
-def sweep_transformer_lens(folder: str, texts: str, direction: str, logits: bool):
+def sweep_transformer_lens(
+    folder: str, texts: str, direction: str, logits: bool, device: str = "cpu"
+):
     """Each head's z set to zero in turn, read at the mask. texts: [text, ...], one batch."""
-    model, tokenizer = hooked_encoder(folder)
-    inputs = tokenizer(_texts(texts), padding=True, return_tensors="pt")
-    ids, types, mask = (
-        inputs[k] for k in ("input_ids", "token_type_ids", "attention_mask")
-    )
+    model, tokenizer = hooked_encoder(folder, device)
+    inputs = tokenizer(_texts(texts), padding=True, return_tensors="pt").to(device)
+    ids, types, mask = (inputs[k] for k in ("input_ids", "token_type_ids", "attention_mask"))
     places = (ids == tokenizer.mask_token_id).int().argmax(1)
-    rows = torch.arange(len(ids))
-    vector = torch.from_numpy(np.load(direction))
+    rows = torch.arange(len(ids), device=device)
+    vector = torch.from_numpy(np.load(direction)).to(device)
 
     @contextmanager
     def without(layer: int, head: int):
@@ -212,7 +216,7 @@ def sweep_transformer_lens(folder: str, texts: str, direction: str, logits: bool
                         model(ids, token_type_ids=types, one_zero_attention_mask=mask)
                     else:
                         model.encoder_output(ids, types, mask)
-                values[layer, head] = (seen["last"][rows, places] @ vector).numpy()
+                values[layer, head] = (seen["last"][rows, places] @ vector).cpu().numpy()
         return {"values": values}
 
     return run

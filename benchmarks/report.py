@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+import torch
+
 from .book import Book
 
 TITLES = {
@@ -19,13 +21,15 @@ TITLES = {
 }
 
 
-def machine(threads: int) -> str:
-    """Processor and threads, without the machine's name."""
+def machine(threads: int, device: str = "cpu") -> str:
+    """Processor, threads and GPU, without the machine's name."""
     model = platform.processor() or platform.machine()
     about = Path("/proc/cpuinfo")
     if about.is_file():
         found = re.search(r"^model name\s*:\s*(.+)$", about.read_text(), re.MULTILINE)
         model = found.group(1) if found else model
+    if device != "cpu":
+        model = f"{torch.cuda.get_device_name(device)}; {model}"
     return f"{model}, {threads} thread{'' if threads == 1 else 's'}, {platform.system()}"
 
 
@@ -41,6 +45,12 @@ def versions(requirements: Path) -> str:
 def load(path: Path) -> dict:
     """Earlier results, so that groups can be measured one at a time."""
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def ratios(results: dict) -> dict[str, float]:
+    """The measured ratios, by the name of their row."""
+    rows = [row for group in TITLES for row in results.get(group, [])]
+    return {row["name"]: row["ratio"] for row in rows if row["ratio"] is not None}
 
 
 def as_json(value: Sequence | Book) -> object:
@@ -79,6 +89,8 @@ def markdown(results: dict) -> str:
             parts += [f"## {title}", _comparisons(results[group])]
     if results.get("growth"):
         parts += ["## Growth", _growth(results["growth"])]
+    if results.get("limits"):
+        parts += ["## Share of the device's arithmetic", _limits(results["limits"])]
     if results.get("book"):
         parts += ["## The whole book", _book(results["book"])]
     return "\n\n".join(parts) + "\n"
@@ -128,13 +140,27 @@ def _growth(rows: list[dict]) -> str:
     return _table(head, body)
 
 
+def _limits(rows: list[dict]) -> str:
+    body = []
+    for row in rows:
+        rate = row["operations"] / row["seconds"]
+        cells = [row["name"], row["precision"], f"{row['seconds']:.2f}"]
+        cells += [f"{row['operations'] / 1e9:.0f}", f"{rate / 1e9:.0f}"]
+        cells += [f"{row['peak'] / 1e9:.0f}", f"{rate / row['peak']:.0%}"]
+        body.append([*cells, f"{row['difference']:.0e}" if row["difference"] else ""])
+    head = ["Task", "precision", "s", "10^9 operations", "10^9 a second", "large products reach",
+            "share", "differs from float32 by"]  # fmt: skip
+    return _table(head, body)
+
+
 def _book(book: dict) -> str:
     slow = sorted(book["chapters"].items(), key=lambda item: -item[1][0])
     again = ", ".join(book["ran_again"])
+    at_once = "one at a time" if book["jobs"] == 1 else f"{book['jobs']} at a time"
     lines = [
-        f"Cold build {book['cold']:.0f} s, warm {book['warm']:.0f} s, after a change in one "
-        f"chapter {book['edited']:.0f} s (ran again: {again}). Largest process "
-        f"{book['peak_mb']:.0f} MB.",
+        f"Chapters run {at_once}. Cold build {book['cold']:.0f} s, warm {book['warm']:.0f} s, "
+        f"after a change in one chapter {book['edited']:.0f} s (ran again: {again}). Largest "
+        f"process {book['peak_mb']:.0f} MB.",
         _table(
             ["Chapter", "s", "peak MB"],
             [[name, f"{seconds:.1f}", f"{peak:.0f}"] for name, (seconds, peak) in slow],

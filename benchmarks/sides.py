@@ -80,8 +80,18 @@ class Side:
         Raises:
             SideError: the task failed or the process ended.
         """
-        request = {"task": task.function, "arguments": dict(task.arguments)}
-        request["out"] = None if out is None else str(out)
+        return self._ask(task, out=None if out is None else str(out))
+
+    def count(self, task: Task) -> int:
+        """Floating-point operations of the matrix products of one run.
+
+        Raises:
+            SideError: the task failed or the process ended.
+        """
+        return self._ask(task, count=True)["operations"]
+
+    def _ask(self, task: Task, **more: object) -> dict:
+        request = {"task": task.function, "arguments": dict(task.arguments), **more}
         try:
             self.process.stdin.write(json.dumps(request) + "\n")
             self.process.stdin.flush()

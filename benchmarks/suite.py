@@ -36,10 +36,13 @@ QUICK = Sizes(60, 40, 20, 100, (1, 8), 120, 400, 3)
 
 
 class Suite:
-    """Comparisons over inputs written to ``folder``."""
+    """Comparisons on a device, over inputs written to ``folder``."""
 
-    def __init__(self, folder: Path, model: str, sizes: Sizes):
-        self.folder, self.model, self.sizes = folder, model, sizes
+    def __init__(self, folder: Path, model: str, sizes: Sizes, device: str = "cpu"):
+        self.folder, self.sizes = folder, sizes
+        self.model, self.device = model, device
+        #: what every task on the device is given
+        self.about = {"folder": model, "device": device}
 
     def write(self, name: str, content: list) -> str:
         path = self.folder / f"{name}.json"
@@ -59,7 +62,7 @@ class Suite:
             (self.sizes.scored_again, 1, None, "its best: nothing is padded"),
         )
         for n, batch, goal, note in rows:
-            given = {"folder": self.model, "texts": self.write(f"scored-{n}", sentences(n))}
+            given = {**self.about, "texts": self.write(f"scored-{n}", sentences(n))}
             yield Comparison(
                 "scores",
                 f"PLL of {n} sentences, minicons, {batch} a call",
@@ -78,7 +81,7 @@ class Suite:
             note="one sentence at a time, so nothing is padded",
         )
         n = self.sizes.paired
-        given = {"folder": self.model, "pairs": self.write("pairs", pairs(n))}
+        given = {**self.about, "pairs": self.write("pairs", pairs(n))}
         yield Comparison(
             "scores",
             f"{n} minimal pairs, minicons, 32 a call",
@@ -91,7 +94,7 @@ class Suite:
     def activations(self) -> Iterator[Comparison]:
         """Every hidden state and every pattern; and what reading costs where nothing is read."""
         n = self.sizes.collected
-        given = {"folder": self.model, "texts": self.write("collected", sentences(n))}
+        given = {**self.about, "texts": self.write("collected", sentences(n))}
         ours = Task("ours", "collect_ours", given)
         check = all_close({"hidden": 1e-4, "pattern": 1e-4})
         rows = (
@@ -137,15 +140,12 @@ class Suite:
         frames = list(dict.fromkeys(_masked(text, mask) for text in sentences(4 * 64)))
         frames = [text for text in frames if 8 <= len(text.split()) <= 24]
         for n in self.sizes.swept:
-            given = {
-                "folder": self.model,
-                "texts": self.write(f"swept-{n}", frames[:n]),
-                "direction": str(direction),
-            }
+            swept = {**self.about, "texts": self.write(f"swept-{n}", frames[:n])}
+            given = {**swept, "direction": str(direction)}
             ours = Task("ours", "sweep_ours", given)
             for layers, goal in ((None, 2.5), (12, 3.0)):
                 about = f"all heads of {layers or encoder.n_layers} layers, {_count(n)}"
-                deep = {"folder": given["folder"], "texts": given["texts"], "n_layers": layers}
+                deep = {**swept, "n_layers": layers}
                 yield Comparison(
                     "ablation",
                     f"{about}, plain transformers",
@@ -153,6 +153,7 @@ class Suite:
                     Task("ours", "sweep_plain", deep),
                     close("values", 1e-3),
                     goal,
+                    "" if n == 1 else "all texts in one padded batch",
                 )
                 deep = {**deep, "direction": str(direction)}
                 yield Comparison(
@@ -161,7 +162,8 @@ class Suite:
                     Task("ours", "sweep_ours", deep),
                     Task("ours", "sweep_naive", deep),
                     same_bits("values"),
-                    note="encoder alone on both sides",
+                    goal,
+                    "the same padded batch, encoder alone on both sides",
                 )
             for logits, note in ((True, ""), (False, "vocabulary logits left out by hand")):
                 best = "" if logits else ", at its best"
@@ -174,8 +176,18 @@ class Suite:
                     note=note,
                 )
 
+    def limited(self) -> dict[str, Task]:
+        """What is held against the arithmetic of the device, by name."""
+        texts = self.write("limited", sentences(self.sizes.scored_again))
+        given = {**self.about, "texts": texts}
+        n = self.sizes.scored_again
+        return {
+            f"PLL of {n} sentences": Task("ours", "pll_ours", given),
+            f"all layers and patterns of {n} sentences": Task("ours", "collect_ours", given),
+        }
+
     def probes(self) -> Iterator[Comparison]:
-        """Linear and structural probes of every layer at equal quality."""
+        """Linear and structural probes of every layer at equal quality, on the processor."""
         n = self.sizes.tagged
         given = {"folder": self.model, "n": n}
         yield Comparison(

@@ -1,5 +1,6 @@
 """The benchmarks' own machinery: equal results are demanded, ratios are of paired runs."""
 
+import inspect
 import json
 import math
 import sys
@@ -7,8 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-from benchmarks import ours, report
+from benchmarks import ours, probing, report
+from benchmarks.__main__ import main
+from benchmarks.arithmetic import Arithmetic
 from benchmarks.compare import (
     Comparison,
     Row,
@@ -17,10 +21,13 @@ from benchmarks.compare import (
     close,
     failures,
     measure,
+    regressions,
     same_bits,
 )
 from benchmarks.inputs import pairs, sentences
+from benchmarks.limits import measure_limits
 from benchmarks.sides import REQUIREMENTS, Side, SideError, Task
+from benchmarks.suite import GROUPS, QUICK, Suite
 from bertology_utils.encoder import DEFAULT_MODEL
 from bertology_utils.encoder.loading import MODELS_FOLDER
 
@@ -125,3 +132,77 @@ def test_the_page_names_versions_ratios_and_failures():
     assert "**4.50** (4.00 to 5.00)" in page and "not measured: it broke" in page
     assert "minicons 0.3.39" in page
     assert not any(part in page for part in (str(Path.home()), str(Path(MODEL).parent)))
+
+
+def test_a_ratio_that_fell_is_a_regression():
+    rows = [
+        Row("scores", "one", ratio=3.1, goal=3.0),
+        Row("scores", "two", ratio=2.9),
+        Row("scores", "new", ratio=0.1),
+        Row("scores", "broken", failed="it broke"),
+    ]
+    earlier = {"one": 4.0, "two": 4.0, "broken": 4.0}
+    assert regressions(rows, earlier, 0.25) == [
+        "scores, two: 2.90, was 4.00",
+        "scores, broken: nan, was 4.00",
+    ]
+    assert regressions(rows[:2], earlier, 0.5) == []
+    with pytest.raises(ValueError, match="none of these rows"):
+        regressions(rows, {"other": 1.0}, 0.25)
+
+
+def test_the_table_has_what_its_rows_say():
+    stored = report.load(Path(report.__file__).with_name("results.json"))
+    page = Path(report.__file__).with_name("RESULTS.md").read_text(encoding="utf-8")
+    assert page == report.markdown(stored), "RESULTS.md was changed by hand"
+    found = report.ratios(stored)
+    assert len(found) > 20 and all(ratio > 0 for ratio in found.values())
+
+
+def test_every_task_of_the_suite_exists_and_takes_its_arguments(tmp_path):
+    suite = Suite(tmp_path, MODEL, QUICK, "cpu")
+    modules = {"ours": ours, "probing": probing}
+    tasks = list(suite.limited().values())
+    for group in GROUPS:
+        for row in suite.group(group):
+            tasks += [row.ours, row.theirs]
+    for task in tasks:
+        if task.side != "peers":  # theirs need their own environment
+            function = getattr(modules[task.side], task.function)
+            inspect.signature(function).bind(**task.arguments)
+    assert {task.arguments.get("device") for task in tasks if task.side == "peers"} == {"cpu"}
+
+
+def test_arithmetic_is_counted_and_held_against_the_device(given, tmp_path):
+    tasks = {"a": Task("ours", "pll_ours", {**given, "device": "cpu"})}
+    (row,) = measure_limits(tasks, tmp_path, sys.executable, 1, "cpu", 1)
+    assert row.precision == "float32" and row.difference == 0
+    with Arithmetic() as counted, torch.no_grad():
+        torch.nn.functional.linear(torch.ones(3, 4), torch.ones(5, 4), torch.ones(5))
+    assert counted.operations == 2 * 3 * 4 * 5
+    assert row.operations > 1e9 and row.seconds > 0 and row.peak > 0
+    page = report.markdown(
+        {"machine": "m", "versions": "v", "sizes": "quick", "limits": report.as_json([row])}
+    )
+    assert "| a | float32 |" in page and "%" in page
+
+
+def test_half_the_bits_are_told_by_their_difference(given):
+    exact, half = (ours.pll_ours(**given, precision=p)() for p in ("float32", "bfloat16"))
+    difference = np.abs(exact["totals"] - half["totals"]).max()
+    assert 0 < difference < 1
+    assert ours.collect_ours(**given, precision="bfloat16")()["hidden"].dtype == np.float64
+
+
+def test_the_command_refuses_what_it_cannot_do(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for wrong, says in (
+        (["--device", "cuda"], "no CUDA device"),
+        (["--baseline", str(tmp_path / "none.json")], "no file"),
+        (["--tolerance", "1"], "between 0 and 1"),
+        (["--rounds", "0"], "start at 1"),
+        (["--only", "scores", "--match", "nothing so", "--out", str(tmp_path)], "is called"),
+    ):
+        with pytest.raises(SystemExit):
+            main(wrong)
+        assert says in capsys.readouterr().err

@@ -84,6 +84,9 @@ def markdown(results: dict) -> str:
         "rounds in which both ran, with the lowest and the highest in parentheses. Results were "
         "checked to agree before anything was timed.",
     ]
+    goals = [row for group in TITLES for row in results.get(group, []) if row["goal"] is not None]
+    if goals:
+        parts += ["## Goals", _goals(goals)]
     for group, title in TITLES.items():
         if results.get(group):
             parts += [f"## {title}", _comparisons(results[group])]
@@ -99,6 +102,15 @@ def markdown(results: dict) -> str:
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def _goals(rows: list[dict]) -> str:
+    body = []
+    for row in rows:
+        met = not row["failed"] and row["ratio"] >= row["goal"]
+        found = "" if row["failed"] else f"{row['ratio']:.2f}"
+        body.append([row["name"], f"{row['goal']:g}", found, "met" if met else "**missed**"])
+    return _table(["Against", "goal", "ratio", ""], body)
 
 
 def _comparisons(rows: list[dict]) -> str:

@@ -55,7 +55,8 @@ class Suite:
 
     def scores(self) -> Iterator[Comparison]:
         """Pseudo-log-likelihood and minimal pairs."""
-        check = close("totals", 1e-3)
+        # A total is a sum over up to a hundred pieces in float32, in another order on every device.
+        check = close("totals", 1e-4 if self.device == "cpu" else 1e-3)
         rows = (
             (self.sizes.scored, 32, 4.0, ""),
             (self.sizes.scored_again, 8, None, ""),
@@ -77,7 +78,7 @@ class Suite:
             f"PLL of {n} sentences, plain transformers",
             Task("ours", "pll_ours", given),
             Task("ours", "pll_plain", given),
-            check,
+            close("totals", 1e-3),
             note="one sentence at a time, so nothing is padded",
         )
         n = self.sizes.paired

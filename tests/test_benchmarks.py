@@ -131,6 +131,8 @@ def test_the_page_names_versions_ratios_and_failures():
     page = report.markdown(json.loads(json.dumps(results, allow_nan=False)))
     assert "**4.50** (4.00 to 5.00)" in page and "not measured: it broke" in page
     assert "minicons 0.3.39" in page
+    goals = page[page.index("## Goals") : page.index("## Pseudo")]
+    assert "| good | 4 | 4.50 | met |" in goals and "bad" not in goals
     assert not any(part in page for part in (str(Path.home()), str(Path(MODEL).parent)))
 
 

@@ -83,7 +83,7 @@ def within(seconds: float) -> Iterator[None]:
 
 
 def tried(
-    call: Callable[[], Any], *documented: type[Exception], seconds: float = 20
+    call: Callable[[], Any], *documented: type[Exception], seconds: float = 120
 ) -> tuple[Any, Exception | None]:
     """(result, None) of ``call``, or (None, error) when it raises a documented error.
 

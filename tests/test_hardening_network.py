@@ -27,19 +27,22 @@ def model(tmp_path_factory):
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """An empty cache, no patience, and the hub's client switched on; returns ``use(address)``."""
+    """An empty cache, and the hub's client switched on; returns ``use(address, patience)``.
+
+    Patience is short only where a hub does not answer: one on a busy machine may be slow.
+    """
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
-    monkeypatch.setattr(constants, "HF_HUB_DOWNLOAD_TIMEOUT", 0.5)
-    monkeypatch.setattr(constants, "HF_HUB_ETAG_TIMEOUT", 0.5)
-    monkeypatch.setattr(hub, "PATIENCE", 0.5)
     slept = time.sleep  # the client waits for half a minute in all, and so do we
     monkeypatch.setattr(time, "sleep", lambda seconds: slept(min(seconds, 0.01)))
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
 
-    def use(address: str) -> Path:
+    def use(address: str, patience: float = 60) -> Path:
+        for name in ("HF_HUB_DOWNLOAD_TIMEOUT", "HF_HUB_ETAG_TIMEOUT"):
+            monkeypatch.setattr(constants, name, patience)
+        monkeypatch.setattr(hub, "PATIENCE", patience)
         monkeypatch.setattr(hub, "ENDPOINT", address)
         return tmp_path / "cache"
 
@@ -52,7 +55,7 @@ ODD_NAMES = ("..", "a/..", "a--b/c", "x" * 300, "a\x00b", "\ud800", "a b", "a/b/
 
 def refused(name: str = "tiny/bert") -> str:
     """The one line that says why a model cannot be had."""
-    with within(30), pytest.raises(UnknownModelError) as caught:
+    with within(300), pytest.raises(UnknownModelError) as caught:
         load_encoder(name, device="cpu")
     said = str(caught.value)
     assert "\n" not in said and repr(name) in said and len(said) < 400
@@ -79,12 +82,12 @@ def test_an_absent_hub_is_said_in_one_line_and_at_once(here):
         here(f"http://127.0.0.1:{closed.getsockname()[1]}")
         start = time.monotonic()
         assert "offline" in refused()
-        assert time.monotonic() - start < 10
+        assert time.monotonic() - start < 50  # less than the patience with one who is silent
 
 
 def test_a_silent_hub_is_not_waited_for(here, model):
     with Hub(model, {"HEAD /": ["always", "stall"]}) as server:
-        here(server.address)
+        here(server.address, patience=3)
         assert "offline" in refused()
         assert server.requests["HEAD /"] == 1
 
@@ -100,8 +103,8 @@ def test_a_silent_hub_is_not_waited_for(here, model):
     ],
 )
 def test_a_flaky_hub_is_asked_again(here, model, faults):
-    with Hub(model, faults) as server, within(60):
-        here(server.address)
+    with Hub(model, faults) as server, within(300):
+        here(server.address, patience=3 if ["stall"] in faults.values() else 60)
         encoder = load_encoder("tiny/bert", device="cpu")
         assert encoder.has_mlm and not any(server.faults.values())
 

@@ -8,7 +8,7 @@ import pytest
 from tools import linkcheck
 from tools.linkcheck import Settings, check, collect, question
 
-PATIENT = Settings(linkcheck_timeout=2.0, linkcheck_retries=1)
+PATIENT = Settings(linkcheck_timeout=60.0, linkcheck_retries=1)
 
 
 class _Host(BaseHTTPRequestHandler):

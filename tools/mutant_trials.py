@@ -30,6 +30,8 @@ from _pytest.runner import runtestprotocol
 
 #: a mutant may take this many times as long as the tests take without it, and some seconds more
 _PATIENCE, _GRACE = 10, 20
+#: seconds after which one that still waits is given up; long, for the machine may be busy
+_WAIT = 1800
 #: and this many bytes of memory
 _MEMORY = 4 << 30
 #: a pipe takes this much though nobody reads yet
@@ -83,14 +85,14 @@ def _within(seconds: float) -> None:
     """End this process when it takes too long, or more memory than there is."""
     limit = math.ceil(seconds * _PATIENCE + _GRACE)
     resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
-    signal.alarm(10 * limit)  # waiting takes no time of the processor
+    signal.alarm(_WAIT)
     mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (mapped + _MEMORY, mapped + _MEMORY))
 
 
 def fate(said: str, ended: int) -> str | None:
-    """What became of a mutant; None if something else ended its process."""
-    if ended in (signal.SIGXCPU, signal.SIGALRM):
+    """What became of a mutant; None if its process was ended or given up: nothing was found."""
+    if ended == signal.SIGXCPU:
         return "timeout"
     if ended in (signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGBUS):
         return "crash"

@@ -87,7 +87,7 @@ class MiniBook:
 
     def build(self) -> tuple[int, str]:
         process = self.start_build()
-        output, _ = process.communicate(timeout=300)
+        output, _ = process.communicate(timeout=900)
         return process.returncode, output
 
     def page(self, name: str) -> str:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nbformat
@@ -129,7 +130,7 @@ def test_a_report_on_all_chapters_runs_last_and_again_after_any_of_them(mini):
     assert mini.run()[2] == {"one", "report"}
     summary = json.loads(mini.store().summary.read_text())
     assert set(summary) == {"chapters/one", "chapters/report"}
-    assert 0 < summary["chapters/one"]["cpu_seconds"] < summary["chapters/one"]["seconds"] < 60
+    assert 0 < summary["chapters/one"]["cpu_seconds"] < summary["chapters/one"]["seconds"] < 600
 
 
 def test_a_page_that_runs_last_finds_the_results_of_all_others(mini):
@@ -258,10 +259,26 @@ def test_warnings_fail_the_build_until_they_are_gone(mini):
 
 
 def test_two_builds_at_once_take_turns(mini):
-    mini.write("one", "import time\ntime.sleep(3)\nprint('done')")
-    first, second = mini.start_build(), mini.start_build()
-    outputs = [process.communicate(timeout=300)[0] for process in (first, second)]
-    assert (first.returncode, second.returncode) == (0, 0), outputs
+    # The first build's chapter ends when the second has said that it waits.
+    gate = mini.root / "gate"
+    wait = (
+        "import pathlib, time\nlatest = time.monotonic() + 600\n"
+        f"while not pathlib.Path({str(gate)!r}).exists() and time.monotonic() < latest:\n"
+        "    time.sleep(0.05)\n"
+    )
+    mini.write("one", wait + "print('done')")
+    builds = [mini.start_build(), mini.start_build()]
+    outputs = ["", ""]
+    with ThreadPoolExecutor(2) as pool:
+
+        def listen(number: int) -> None:
+            for line in builds[number].stdout:
+                outputs[number] += line
+                if "Another build" in line:
+                    gate.touch()
+
+        list(pool.map(listen, range(2)))
+    assert [build.wait(300) for build in builds] == [0, 0], outputs
     assert sorted("Another build" in output for output in outputs) == [False, True]
     assert sum("Running 1 chapter(s)" in output for output in outputs) == 1
     assert "done" in mini.page("one")
@@ -275,13 +292,13 @@ def test_a_build_that_is_broken_off_leaves_no_kernel_and_keeps_finished_chapters
     mini.write("slow", code + "\ntime.sleep(600)")
     process = mini.start_build()
     quick = "chapters--quick.ipynb"
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 900
     while not (started.exists() and (mini.store().folder / quick).exists()):
         assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.2)
     process.send_signal(how)
     try:
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
     finally:
         process.kill()
     assert process.returncode != 0
@@ -303,7 +320,7 @@ def test_exported_notebooks_run_and_read_well(mini, tmp_path):
     notebook = nbformat.read(path, as_version=4)
     assert "> See the start and [rogers2020primer]." in notebook.cells[2].source
     assert "{note}" not in notebook.cells[2].source
-    NotebookClient(notebook, timeout=60).execute()
+    NotebookClient(notebook, timeout=600).execute()
     assert printed(notebook) == "42\n"
     path.unlink()
     export(read_book(mini.root), folder, None, {})
@@ -318,7 +335,7 @@ def test_what_a_reader_made_of_a_notebook_stays(mini, tmp_path):
     own.write_text("a reader's own", encoding="utf-8")
 
     ran = nbformat.read(path, as_version=4)
-    NotebookClient(ran, timeout=60).execute()
+    NotebookClient(ran, timeout=600).execute()
     nbformat.write(ran, path)
     assert export(read_book(mini.root), folder, None, {}) == []
     assert printed(nbformat.read(path, as_version=4)) == "1\n"

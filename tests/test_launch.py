@@ -182,7 +182,7 @@ def test_without_an_address_a_page_offers_its_notebook_and_no_launch(mini):
     assert page.count('href="../_sources/chapters/one.ipynb"') == 3
     notebook = nbformat.read(mini.root / "_build/html/_sources/chapters/one.ipynb", as_version=4)
     assert "Measured at the last build" in notebook.cells[0].source
-    NotebookClient(notebook, timeout=60).execute()
+    NotebookClient(notebook, timeout=600).execute()
     assert printed(notebook) == "42\n"
 
 

@@ -236,7 +236,7 @@ def run_in_kernel() -> tuple[dict, dict]:
         "widgets.interactive(lambda word: word * 2, {'word': ['ha', 'ho']}, title='Laugh')"
     )
     notebook.cells = [nbformat.v4.new_code_cell(source)]
-    NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
     (output,) = notebook.cells[0].outputs
     return output["data"], notebook.metadata.get("widgets", {})
 

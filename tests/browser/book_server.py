@@ -42,11 +42,17 @@ class _Handler(SimpleHTTPRequestHandler):
         """Keep test output readable."""
 
 
+class _Http(ThreadingHTTPServer):
+    # A browser asks for a page's files all at once; who finds the queue full asks again a second
+    # later, then three.
+    request_queue_size = 128
+
+
 class Server:
     """``with Server(folder) as server``: the folder's files are at ``server.url + name``."""
 
     def __init__(self, folder: Path) -> None:
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, directory=str(folder)))
+        self._http = _Http(("127.0.0.1", 0), partial(_Handler, directory=str(folder)))
         self.host = f"127.0.0.1:{self._http.server_port}"
         self.url = f"http://{self.host}{PREFIX}"
 

@@ -592,7 +592,8 @@ def test_any_host_will_do(book: Path, browser, tmp_path):
         play.page.route(
             re.compile(r"\.(wasm|onnx)"),
             lambda route: route.fulfill(
-                response=route.fetch(), headers={"content-type": "application/octet-stream"}
+                response=route.fetch(timeout=LOADING),
+                headers={"content-type": "application/octet-stream"},
             ),
         )
         play.part("load").click()

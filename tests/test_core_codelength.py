@@ -81,6 +81,19 @@ def test_sentences_are_resampled_whole(monkeypatch):
         assert found.interval == pytest.approx(by_hand[groups is None])
 
 
+def test_the_interval_is_of_the_examples_in_the_order_of_sending(monkeypatch):
+    def block(rows, codes, start, end, *settings):
+        return torch.linspace(0.1, 0.9, end - start).log()[None].repeat(len(rows), 1)
+
+    monkeypatch.setattr(codelength, "_block", block)
+    labels = [i % 2 for i in range(80)]
+    bits = np.r_[np.ones(40), -np.log2((40 * np.linspace(0.1, 0.9, 40) + 0.5) / 41)]
+    for seed in (0, 2):
+        (found,) = online_codelength(np.zeros((1, 80, 1)), labels, portions=(0.5, 1), seed=seed)
+        expected = codelength.ratio_interval(np.ones(80), bits, seed)
+        assert found.interval == pytest.approx(expected, rel=1e-6)
+
+
 def test_what_is_taken_for_granted(monkeypatch):
     given = spied(monkeypatch)
     labels = [0, 1] * 1500
@@ -145,6 +158,8 @@ def test_a_probe_is_mixed_with_the_frequencies_by_the_labels_held_out(
 ):
     """Half of the first labels, up to fifty, then fifteen in a hundred are held out."""
     rows, codes = some_data(500)
+    # The first layer says a little about each label: about as much as makes the odds even.
+    rows[0, :, :3] = 8 / (start - held) * torch.nn.functional.one_hot(codes, 3)
     asked = []
 
     class Fitted:

@@ -211,7 +211,24 @@ def test_a_mutant_is_tried_in_a_process_of_its_own(monkeypatch):
 
 
 def test_the_first_failing_test_is_named(pytester):
-    text = "def test_a(): pass\ndef test_b(): assert 0\ndef test_c(): assert 0\n"
-    items = pytester.getitems(text)
-    assert mutant_trials._run(items).endswith("::test_b")
-    assert mutant_trials._run(items[:1]) == ""
+    pytester.makepyfile(
+        """
+        import warnings
+        import pytest
+        pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+        def test_a(): pass
+        def test_b(): warnings.warn("only told", UserWarning)
+        def test_c(): warnings.warn("told", RuntimeWarning)
+        def test_d(): assert 0
+        """
+    )
+    found = []
+
+    class Plugin:
+        def pytest_runtestloop(self, session):
+            tests = session.items
+            found.extend(mutant_trials._run(part) for part in (tests, tests[:2], tests[3:]))
+            return True
+
+    pytester.inline_run("-p", "no:cacheprovider", plugins=[Plugin()])
+    assert [name.rpartition("::")[2] for name in found] == ["test_c", "", "test_d"]

@@ -9,7 +9,6 @@ leaves behind can reach another one.
 
 from __future__ import annotations
 
-import contextlib
 import faulthandler
 import gc
 import json
@@ -26,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.runner import runtestprotocol
 
 #: a mutant may take this many times as long as the tests take without it, and some seconds more
 _PATIENCE, _GRACE = 10, 20
@@ -40,12 +38,27 @@ _PIPE = 60_000
 _EVERY = 60
 
 
+class _Failed:
+    """A plugin of pytest that keeps the names of the tests that failed."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.names.append(report.nodeid)
+
+
 def _run(items: Sequence[pytest.Item]) -> str:
     """The first of these tests that fails, or nothing."""
+    failed = _Failed()
     for item, after in zip(items, [*items[1:], None], strict=True):
-        for report in runtestprotocol(item, nextitem=after, log=False):
-            if report.failed:
-                return item.nodeid
+        if not item.config.pluginmanager.is_registered(failed):
+            item.config.pluginmanager.register(failed)
+        # The whole protocol, with all plugins: that of warnings can make a test fail.
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=after)
+        if failed.names:
+            return failed.names[0]
     return ""
 
 
@@ -62,8 +75,9 @@ class Fork:
             faulthandler.disable()  # a crash of a mutant is a result, not a report
             _within(seconds)
             tempfile.tempdir = self.scratch
-            with contextlib.suppress(OSError):
-                sys.stdout = sys.stderr = open(os.devnull, "w")
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 1)
+            os.dup2(nowhere, 2)
             try:
                 said = work()
             except BaseException as error:  # also what would end the whole run of tests

@@ -497,11 +497,12 @@ def test_scores_are_compared_on_the_same_texts(model, data):
         c.score("c", model, data.unlabelled())
 
 
-def test_half_a_model_is_faster():
+def test_an_eighth_of_a_model_is_faster():
     encoder = tiny_encoder("bert", n_layers=8)
     full = c.compact(encoder, 2)
     data = c.labelled(encoder, [" ".join(TEXTS)[:150]] * 32, [0] * 32)
-    times = c.side_by_side({"full": full, "fewer": c.keep_layers(full, [0, 1])}, data, rounds=5)
+    # An eighth: six times faster where nothing disturbs, so that noise cannot turn the order.
+    times = c.side_by_side({"full": full, "fewer": c.keep_layers(full, [0])}, data, rounds=5)
     found = times.speedup("fewer", "full", "m")
     assert found.value > 1.5 and found.interval[0] > 1
     with pytest.raises(c.CompressionError, match="not timed"):

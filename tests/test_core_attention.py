@@ -197,6 +197,10 @@ def test_scores_of_heads_are_ratios_of_sums():
     assert scores.at(0, 1).n == 16 and scores.at(0, 1).baselines == {"offset": 3 / 16}
     assert (scores.at(0, 1).unit, scores.at(0, 1).model, scores.at(0, 1).seed) == ("share", "m", 0)
     assert scores.mean().value == pytest.approx(13 / 64)
+    low, high = scores.mean().interval
+    assert low < 13 / 64 < high
+    even = made(sums=np.tile([2, 1, 2, 1], (4, 6, 4)), controls={}).ranking()
+    assert even == [(i, k) for first in (0, 1) for i in range(6) for k in range(first, 16, 2)]
     assert [e.value for e in scores.by_layer()] == pytest.approx([13 / 32, 0])
     assert scores.by_layer()[1].interval == (0, 0)
     text = scores.per_text(0, 1)

@@ -91,6 +91,9 @@ def test_summaries_of_a_curve_by_hand():
     half = alike.upper_half()  # of layers 1..3 the upper one
     assert (half.value, half.interval) == (0.5, (0.5, 0.5))
     assert half.baselines == {"embedding_layer": pytest.approx(0.3)}
+    sums = np.array([[0.0, 0, 1, 3], [0, 0, 1, 1]])
+    uneven = LayerScores("uneven", "nats", sums, np.ones(2), "m").upper_half()
+    assert (uneven.value, uneven.interval) == (2, (1, 3))
     layer, top = alike.best()
     assert (layer, top.value) == (2, pytest.approx(0.9))
     assert top.baselines == {"embedding_layer": pytest.approx(0.3)}
@@ -102,6 +105,10 @@ def test_summaries_of_a_curve_by_hand():
 
 def test_mean_of_the_items_own_correlations():
     sums = np.array([[0.0, 1, 2, 3], [0.0, 6, 4, 2], [0.0, 1, 1, 1], [9.0, 9, 9, 9]])
+    many = LayerScores(
+        "many", "nats", np.random.default_rng(0).normal(size=(60, 6)), np.ones(60), "m"
+    )
+    assert many.mean_depth_correlation() == many.mean_depth_correlation()
     found = LayerScores("own", "cosine", sums, np.array([1, 2, 1, 0]), "m", 3)
     estimate = found.mean_depth_correlation()
     assert estimate.value == pytest.approx((1 - 1 + 0) / 3)
@@ -174,6 +181,10 @@ def test_anisotropy_of_a_line_and_of_a_cross():
     # The control is a mean over as many pairs, so small, and the same for every layer.
     assert 0 < abs(noise.controls["isotropic"][0]) < 4 / math.sqrt(50 * 200)
     assert len(set(found.controls["isotropic"])) == 1
+    drawn = np.random.default_rng(0).standard_normal((400, 50))
+    drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
+    expected = (drawn[::2] * drawn[1::2]).sum(1).mean()
+    assert noise.controls["isotropic"][0] == pytest.approx(expected)
 
 
 def test_mean_cosine_of_three_vectors():
@@ -224,6 +235,9 @@ def test_similarity_inside_a_text_by_hand():
     assert lone.tolist() != floor.tolist()
     some = {float(intra_sentence_similarity(rows, max_texts=1, seed=s).values[0]) for s in range(8)}
     assert sorted(some) == [pytest.approx(one), pytest.approx(two)]
+    pairs = made(np.random.default_rng(0).normal(size=(1, 200, 3)))
+    drawn = [intra_sentence_similarity(pairs, max_texts=40, seed=2).sums.tolist() for _ in "ab"]
+    assert drawn[0] == drawn[1]
     # No text is drawn twice.
     alone = [[1.0, 1]] * 8  # texts of one row
     rows = [[1.0, 0], [1, 0], [1, 0], [0, 1], [1, 0], [1, 2], *alone]
@@ -371,6 +385,9 @@ def test_pwcca_weighs_correlations_by_what_they_carry():
         pwcca(np.ones((5, 2)), np.ones((5, 2)))
     with pytest.raises(ValueError, match="need the same rows twice"):
         pwcca(x, y[:9])
+    # A direction that y knows nothing of has no part in any correlation.
+    more = np.hstack([x, u[:, 3:4]])
+    assert pwcca(more, y) == pytest.approx((5 * 1 + 1 * 0.6) / 6, abs=1e-6)
     # A direction that hardly varies counts for nothing.
     faint = np.hstack([x, 1e-6 * u[:, 3:4]])
     assert pwcca(faint, y) == pytest.approx(pwcca(x, y), abs=1e-3)

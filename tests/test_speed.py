@@ -12,9 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import flop_registry
 
+from benchmarks.arithmetic import Arithmetic
 from bertology_utils.activations import stream
 from bertology_utils.cloze import pll, read_queries
 from bertology_utils.encoder import evaluating, in_bfloat16
@@ -31,26 +30,9 @@ SENTENCES = [
 ]
 
 
-class Work(TorchDispatchMode):
-    """Counts floating-point operations of matrix products.
-
-    PyTorch's own ``FlopCounterMode`` hooks every module, and a hooked model takes no fast path.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.operations = 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
-        if count := flop_registry.get(function._overloadpacket):
-            self.operations += count(*args, **(kwargs or {}), out_val=result)
-        return result
-
-
 def work(run) -> int:
     """Floating-point operations of a call."""
-    with Work() as counted:
+    with Arithmetic() as counted:
         run()
     assert counted.operations > 0, "nothing was counted"
     return counted.operations

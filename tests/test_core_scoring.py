@@ -413,6 +413,8 @@ def test_the_edge_of_what_a_rule_admits():
     unlike = Rule.parse({"kind": "above", "threshold": 0, "controls": ["c"]})
     with pytest.raises(MissingBaselineError, match=r"control 'c' was not measured \(have: none\)"):
         unlike.judge(measured())
+    with pytest.raises(MissingBaselineError, match=r"baseline 'b' was not .* \(have: a, c\)"):
+        beside.judge(measured(baselines={"c": 1, "a": 0}))
     with pytest.raises(MissingBaselineError, match=r"\(have: a, b\)"):
         unlike.judge(measured(baselines={"b": 1, "a": 0}))
 

@@ -49,7 +49,7 @@ def test_bars_draw_values_intervals_baselines_and_the_papers_number():
     axes = chart.axes[0]
     assert [bar.get_width() for bar in axes.patches] == [0.9, 0.8, 0.7]
     assert legend_of(chart) == ["majority", "random weights", "chance: 25%", "Goldberg 2019"]
-    assert {"90%", "80%", "70%", "Found", "accuracy", "agreement"} <= set(texts(chart))
+    assert {"90% (◇ 97%)", "80%", "70%", "Found", "accuracy", "agreement"} <= set(texts(chart))
     # Both intervals, at the rows of their bars.
     spans = sorted(
         tuple(np.round(segment[:, 0], 6))
@@ -65,17 +65,20 @@ def test_bars_draw_values_intervals_baselines_and_the_papers_number():
 
 def test_values_are_written_beyond_every_mark_on_the_bar():
     chart = figures.bars({"a": Result(0.5, (0.4, 0.6), {"top": 0.8})}, paper={"a": 0.9})
-    written = next(t for t in chart.axes[0].texts if t.get_text() == "0.50")
+    written = next(t for t in chart.axes[0].texts if t.get_text() == "0.50 (◇ 0.90)")
     assert written.xy[0] == 0.9 and written.get_position()[0] > 0
     negative = figures.bars({"a": Result(-0.5, (-0.6, -0.4)), "b": 0.2})
     written = next(t for t in negative.axes[0].texts if t.get_text() == "-0.50")
     assert written.xy[0] == -0.6 and written.get_position()[0] < 0
     assert negative.axes[0].get_xlim()[0] < -0.6
+    # Room for the numbers, but no marks of the scale where no bar can reach.
+    assert max(chart.axes[0].get_xticks()) <= 1 < chart.axes[0].get_xlim()[1]
 
 
 def test_a_single_paper_number_is_a_line():
     chart = figures.bars({"a": 0.5}, paper=0.8, paper_name="BERT-base")
     assert legend_of(chart) == ["BERT-base: 0.80"]
+    assert "0.50" in texts(chart)  # its number stands in the legend, once for all bars
     assert chart.rows[0][-1] == 0.8
 
 

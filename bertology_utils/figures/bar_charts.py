@@ -35,7 +35,8 @@ def bars(
     Args:
         results: name -> number or result; drawn from top to bottom in this order.
         baselines: name -> value of baselines that hold for every bar, drawn as lines.
-        paper: the paper's number: one for all bars (a line) or one per bar name (diamonds).
+        paper: the paper's number: one for all bars (a line) or one per bar name (diamonds, whose
+            numbers stand in parentheses behind the bars' own).
         paper_name: what the paper's number is, for the legend ("BERT-base, Tenney et al. 2019").
         title: the finding in a few words.
         axis: name and unit of the value axis.
@@ -60,7 +61,7 @@ def bars(
             list(points.values()),
             range(len(names)),
             number_format,
-            [papers.get(name) for name in names],
+            [papers.get(name) if isinstance(paper, Mapping) else None for name in names],
         )
         title_and_labels(axes, title, axis, "")
         legend(chart, axes)
@@ -210,13 +211,15 @@ def _write_values(
     for point, place, paper in zip(points, places, papers, strict=True):
         right = point.value >= 0
         ends = [point.value, *(point.interval or ()), *point.baselines.values()]
+        text, gap = format(point.value, spec), 5
         if paper is not None:
             ends.append(paper)
+            # Beside the diamond the bar's number alone would be taken for the paper's.
+            text, gap = f"{text} (\N{WHITE DIAMOND} {paper:{spec}})", 9  # the diamond is wide
         # Beyond whatever is drawn over the bar, so that a number never hides a mark.
         end = max(ends) if right else min(ends)
-        gap = 5 if paper is None else 9  # points; the paper's diamond is wide
         axes.annotate(
-            format(point.value, spec),
+            text,
             (end, place),
             xytext=(gap if right else -gap, 0),
             textcoords="offset points",
@@ -224,11 +227,13 @@ def _write_values(
             ha="left" if right else "right",
             fontsize=9,
         )
-    room = 0.14 * (high - low)
+    room = (0.14 if all(paper is None for paper in papers) else 0.4) * (high - low)
     axes.set_xlim(
         low - (room if any(p.value < 0 for p in points) else 0),
         high + (room if any(p.value >= 0 for p in points) else 0),
     )
+    # The room for numbers is no part of the scale: no mark at 125 % of a share.
+    axes.set_xticks([tick for tick in axes.get_xticks() if low <= tick <= high])
 
 
 def _interval_text(point: Point, spec: str) -> str | None:

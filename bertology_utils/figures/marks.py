@@ -19,6 +19,7 @@ DIAMOND: Mapping[str, Any] = {
     "markeredgecolor": COLOURS["ink"],
     "markeredgewidth": 1.6,
     "zorder": 5,
+    "clip_on": False,  # a number at the end of an axis is shown whole
 }
 
 
@@ -30,12 +31,13 @@ def baseline_lines(
         name: number(f"baseline {name!r}", value) for name, value in (baselines or {}).items()
     }
     for index, (name, value) in enumerate(values.items()):
+        shown = format(value, spec if value else spec.lstrip("+"))  # nothing has no sign
         draw(
             value,
             color=COLOURS["soft"],
             linewidth=1.3,
             linestyle=BASELINE_DASHES[index % len(BASELINE_DASHES)],
-            label=f"{name}: {value:{spec}}",
+            label=f"{name}: {shown}",
         )
     return values
 

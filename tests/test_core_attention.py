@@ -102,6 +102,8 @@ def test_norms_of_any_size_and_of_nothing(texts):
     small = value_norms(encoder, cache)
     assert small.max() < 1 and small[1, :, 1].max() == 0
     torch.testing.assert_close(small[0], 1e-3 * norms[0])
+    shares = norm_shares(encoder, texts[:2])["norm"].values()
+    np.testing.assert_allclose(sum(kind.scores for kind in shares)[0], 1, atol=1e-5)
     found = weight_norm_correlation(encoder, texts, "sep")
     assert np.issubdtype(found.dtype, np.floating)
     assert np.isnan(found[1, 1]) and np.isnan(found).sum() == 1

@@ -129,7 +129,8 @@ def test_every_label_is_read(code):
     for place in (28, 29):  # the last but one, and the last
         labels = [0, 1] * 15
         labels[place] = 2
-        assert code(np.zeros((1, 30, 1)), labels, **settings)[0].n_classes == 3
+        found = code(np.zeros((1, 30, 1)), labels, **settings)[0]
+        assert found.n_classes == 3 and found.uniform_bits == pytest.approx(30 * math.log2(3))
         with pytest.raises(ProbeError, match=f"example {place} has the label None"):
             code(np.zeros((1, 30, 1)), [None if v == 2 else v for v in labels], **settings)
 

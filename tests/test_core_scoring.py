@@ -405,6 +405,11 @@ def test_the_edge_of_what_a_rule_admits():
     few = Rule.parse({"kind": "above", "threshold": 0.25, "min_n": 4})
     assert few.judge(measured(interval=(0.4, 0.6))).word == REPLICATES
     assert few.judge(measured(n=3)).because == "only 3 items of at least 4"
+    for kind, region in (
+        ("below_baseline", (-math.inf, 0.5)), ("above_baseline", (1.25, math.inf)),
+    ):  # fmt: skip
+        apart = Rule.parse({"kind": kind, "baselines": ["a", "b"], "margin": 0.25})
+        assert apart.region({"a": 0.75, "b": 1.0}) == region
     point = Rule.parse({"kind": "interval", "low": 0.5, "high": 0.5})
     assert point.judge(measured(interval=(0.5, 0.5))).word == REPLICATES
     beside = Rule.parse({"kind": "near_baseline", "baselines": ["b"], "tolerance": 0})

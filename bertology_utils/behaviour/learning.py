@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from ..cloze import wilson_interval
-from ..encoder import Encoder, additive_mask, evaluating, pieces_at_once
-from ..finetuning import Method, Recipe, first_state, new_head, prepare, train
-from ..finetuning.tuned import embed
+from ..encoder import Encoder, evaluating, pieces_at_once
+from ..finetuning import Method, Recipe, embed, first_state, new_head, prepare, train
 from ..heads import TunedEncoder
 from ..resampling import Estimate, percentile_interval, resampled_means
 from ..words import Batch, Text, in_order, make_batch, token_batches
@@ -57,8 +56,7 @@ def learn(
 
     def loss(chosen: list[int]) -> Tensor:
         batch = make_batch(own, [texts[i] for i in chosen])
-        hidden = _below(own, batch, frozen)
-        said = head(first_state(own, hidden, batch.attention_mask, frozen))
+        said = head(first_state(own, embed(own, batch), batch.attention_mask, 0))
         return nn.functional.cross_entropy(said, wanted[chosen].to(said.device))
 
     losses = train(
@@ -67,16 +65,6 @@ def learn(
         draw=torch.Generator().manual_seed(seed),
     )  # fmt: skip
     return TunedEncoder(own, head, losses, seed)
-
-
-def _below(encoder: Encoder, batch: Batch, layer: int) -> Tensor:
-    """[B, T, D] hidden states at a layer, without a graph."""
-    with torch.no_grad():
-        hidden = embed(encoder, batch)
-        mask = additive_mask(batch.attention_mask.to(hidden.device), hidden.dtype)
-        for block in encoder.family.blocks(encoder.base)[:layer]:
-            hidden = block(hidden, mask)
-    return hidden
 
 
 def probabilities(
@@ -222,7 +210,7 @@ def learn_to_point(
     def loss(chosen: list[int]) -> Tensor:
         part = [questions[i] for i in chosen]
         batch = make_batch(own, [q.pair for q in part])
-        last = own.encode_from(_below(own, batch, frozen), batch.attention_mask, frozen)
+        last = own.encode_from(embed(own, batch), batch.attention_mask, 0)
         said = pointer.scores(last, batch, part)
         gold = torch.tensor([q.words.index(q.answer) for q in part], device=said.device)
         return nn.functional.cross_entropy(said, gold)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ..encoder import Encoder, evaluating
-from ..finetuning.tuned import embed
+from ..finetuning import embed
 from ..heads import TunedEncoder
 from ..probes import Erasure, MaskedWord, amnesic_probe
 from ..resampling import Estimate, percentile_interval, rank_correlation, resampled_means

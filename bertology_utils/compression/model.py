@@ -8,17 +8,18 @@ parts in place it computes what the encoder computes.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from transformers.activations import ACT2FN
 
-from ..encoder import Encoder
-from ..encoder.families import additive_mask
+from ..encoder import Encoder, Packing, additive_mask
 from .errors import CompressionError
 
+#: a model, or its forward pass: ids [B, T] and mask [B, T] -> logits
+Answering = Callable[[Tensor, Tensor], Tensor]
 #: where a classifier reads: the first piece (a label per text) or all (a label per piece)
 READS = ("first", "all")
 #: the linear maps of a layer, by the names of :class:`~bertology_utils.encoder.LayerParts`
@@ -66,35 +67,42 @@ class Layer(nn.Module):
         """Feed-forward units."""
         return self.ffn_in.out_features
 
-    def attend(self, hidden: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """[B, T, D] -> the state after attention [B, T, D], pattern [B, H, T, T], values."""
+    def attend(self, hidden: Tensor, mask: Tensor | Packing) -> tuple[Tensor, Tensor, Tensor]:
+        """[B, T, D] -> the state after attention [B, T, D], pattern [B, H, T, T], values.
+
+        With a :class:`Packing` in the place of the mask, states are [R, D].
+        """
         return self._attend(hidden, hidden, mask)
 
     def _attend(
-        self, reading: Tensor, hidden: Tensor, mask: Tensor
+        self, reading: Tensor, hidden: Tensor, mask: Tensor | Packing
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """What some of the pieces, ``reading`` [B, R, D], take from all of them."""
-        query, key, value = (
-            getattr(self, name)(states).view(len(states), states.shape[1], -1, self.d_head)
-            .transpose(1, 2)
-            for name, states in (("query", reading), ("key", hidden), ("value", hidden))
-        )  # fmt: skip
+        """What some of the pieces, ``reading`` [B, Q, D], take from all of them."""
+
+        def heads(name: str, states: Tensor) -> Tensor:
+            flat = getattr(self, name)(states)
+            flat = mask.spread(flat) if flat.ndim == 2 else flat
+            return flat.view(*flat.shape[:2], -1, self.d_head).transpose(1, 2)
+
+        query, key, value = heads("query", reading), heads("key", hidden), heads("value", hidden)
         scores = query @ key.transpose(-1, -2) * self.d_head**-0.5
-        pattern = (scores + mask).softmax(-1)
-        z = (pattern @ value).transpose(1, 2).reshape(*reading.shape[:2], -1)
+        pattern = (scores + (mask.mask if isinstance(mask, Packing) else mask)).softmax(-1)
+        z = (pattern @ value).transpose(1, 2).flatten(2)
+        z = mask.pack(z) if reading.ndim == 2 else z
         return self.attn_norm(self.output(z) + reading), pattern, value
 
     def feed(self, middle: Tensor) -> Tensor:
         """The second half: [B, T, D] after attention -> [B, T, D]."""
         return self.ffn_norm(self.ffn_out(ACT2FN[self.act](self.ffn_in(middle))) + middle)
 
-    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """[B, T, D] and an additive mask [B, 1, 1, T] -> [B, T, D]."""
+    def forward(self, hidden: Tensor, mask: Tensor | Packing) -> Tensor:
+        """[B, T, D] and an additive mask [B, 1, 1, T] -> [B, T, D]; packed, [R, D] -> [R, D]."""
         return self.feed(self.attend(hidden, mask)[0])
 
-    def first(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """As :meth:`forward`, for the first piece alone: [B, T, D] -> [B, 1, D]."""
-        return self.feed(self._attend(hidden[:, :1], hidden, mask)[0])
+    def first(self, rows: Tensor, packing: Packing) -> Tensor:
+        """As :meth:`forward`, for the first piece alone: packed rows [R, D] -> [B, 1, D]."""
+        reading = rows.index_select(0, packing.back[:, 0])[:, None]
+        return self.feed(self._attend(reading, rows, packing)[0])
 
 
 class Compact(nn.Module):
@@ -204,14 +212,18 @@ class Compact(nn.Module):
 
 
 def run_to_first(layers: Sequence[Layer], hidden: Tensor, mask: Tensor) -> Tensor:
-    """[B, T, D] through some layers -> [B, 1, D] of the first piece alone."""
-    added = additive_mask(mask, hidden.dtype)
+    """[B, T, D] through some layers -> [B, 1, D] of the first piece alone.
+
+    Nothing is computed for padding.
+    """
+    packing = Packing.of(mask.bool(), additive_mask(mask, hidden.dtype))
+    rows = packing.pack(hidden)
     for layer in layers[:-1]:
-        hidden = layer(hidden, added)
-    return layers[-1].first(hidden, added)
+        rows = layer(rows, packing)
+    return layers[-1].first(rows, packing)
 
 
-def answer(model: nn.Module, ids: Tensor, mask: Tensor) -> Tensor:
+def answer(model: Answering, ids: Tensor, mask: Tensor) -> Tensor:
     """Logits, for training and judging: the cheapest way that a model has to them."""
     return getattr(model, "answer", model)(ids, mask)
 

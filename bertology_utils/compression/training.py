@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from .data import IGNORED, Labelled
 from .errors import CompressionError
-from .model import Compact, answer
+from .model import Answering, Compact, answer
 
 #: (model, the batch's texts, their numbers) -> loss
 Loss = Callable[[nn.Module, Labelled, Tensor], Tensor]
@@ -50,7 +50,7 @@ class Recipe:
         return self.lr * (self.steps - step) / (self.steps - warm + 1)
 
 
-def label_loss(model: nn.Module, batch: Labelled, _numbers: Tensor) -> Tensor:
+def label_loss(model: Answering, batch: Labelled, _numbers: Tensor) -> Tensor:
     """Cross-entropy with the labels, in nats."""
     logits = answer(model, batch.ids, batch.mask)
     labels = torch.where(batch.labels < 0, IGNORED, batch.labels)

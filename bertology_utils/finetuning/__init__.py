@@ -37,7 +37,7 @@ from .summaries import (
     variance_parts,
 )
 from .tasks import ACCEPTABILITY, TASKS, Part, Task, TaskError, make_task, reviews, shuffled_labels
-from .tuned import Examples, Tuned, examples, first_state, new_head, occurring_rows
+from .tuned import Examples, Tuned, embed, examples, first_state, new_head, occurring_rows
 
 __all__ = [
     "ACCEPTABILITY",
@@ -74,6 +74,7 @@ __all__ = [
     "count_gaps",
     "disturbed",
     "draw_layers_anew",
+    "embed",
     "environments",
     "examples",
     "expected_best",

@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers.activations import ACT2FN
 
 from ..activations import stream
-from ..encoder import Encoder, additive_mask, evaluating
+from ..encoder import Encoder, LayerParts, Packing, additive_mask, evaluating
 from ..words import Batch, Text, make_batch
 from .tasks import Part
 
@@ -87,24 +86,33 @@ def embed(encoder: Encoder, batch: Batch) -> Tensor:
 def first_state(encoder: Encoder, hidden: Tensor, mask: Tensor, layer: int) -> Tensor:
     """[B, D] last hidden state of the first piece, from the states [B, T, D] at ``layer``.
 
-    The same as ``encoder.encode_from(...)[:, 0]`` in evaluation mode, for less work.
+    The same as ``encoder.encode_from(...)[:, 0]`` in evaluation mode, with its graph, for less
+    work: nothing is computed for padding, and of the last layer only what the first piece needs.
     """
     if layer == encoder.n_layers:
         return hidden[:, 0]
-    additive = additive_mask(mask.to(hidden.device), hidden.dtype)
-    for block in encoder.family.blocks(encoder.base)[layer:-1]:
-        hidden = block(hidden, additive)
-    parts, first = encoder.layers[-1], hidden[:, :1]
+    mask = mask.to(hidden.device)
+    packing = Packing.of(mask.bool(), additive_mask(mask, hidden.dtype))
+    rows = packing.pack(hidden)
+    for parts in encoder.layers[layer:-1]:
+        rows = _layer(parts, packing, rows, rows)
+    first = rows.index_select(0, packing.back[:, 0])[:, None]
+    return _layer(encoder.layers[-1], packing, rows, first)[:, 0]
 
-    def heads(x: Tensor) -> Tensor:
-        return x.unflatten(-1, (parts.n_heads, parts.d_head)).transpose(1, 2)
 
-    scores = heads(parts.query(first)) @ heads(parts.key(hidden)).transpose(-1, -2)
-    weights = (scores / math.sqrt(parts.d_head) + additive).softmax(-1)
-    z = (weights @ heads(parts.value(hidden))).transpose(1, 2).flatten(2)
-    middle = parts.attn_norm(parts.output(z) + first)
-    name = getattr(encoder.config, "hidden_act", None) or encoder.config.activation
-    return parts.ffn_norm(parts.ffn_out(ACT2FN[name](parts.ffn_in(middle))) + middle)[:, 0]
+def _layer(parts: LayerParts, packing: Packing, rows: Tensor, asking: Tensor) -> Tensor:
+    """A layer's output where it is asked for: at all pieces [R, D], or at some [B, Q, D]."""
+
+    def heads(states: Tensor, part: nn.Module) -> Tensor:
+        flat = part(states)
+        flat = packing.spread(flat) if flat.ndim == 2 else flat
+        return flat.unflatten(-1, (parts.n_heads, parts.d_head)).transpose(1, 2)
+
+    queries, keys = heads(asking, parts.query), heads(rows, parts.key)
+    scores = queries @ keys.transpose(-1, -2) / math.sqrt(parts.d_head)
+    z = ((scores + packing.mask).softmax(-1) @ heads(rows, parts.value)).transpose(1, 2).flatten(2)
+    middle = parts.attn_norm(parts.output(packing.pack(z) if asking.ndim == 2 else z) + asking)
+    return parts.ffn_norm(parts.ffn_out(parts.act(parts.ffn_in(middle))) + middle)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,21 +1,30 @@
 """Fine-tuned copies of an encoder whose attention can be compared with the original's.
 
-All weights are trained with a new linear layer on top (Devlin et al. 2019); dropout is off, since
-runs are short and attention before and after should differ in nothing else.
+All weights are trained (of the token table, the rows that occur) with a new linear layer on top
+(Devlin et al. 2019); dropout is off, since runs are short and attention before and after should
+differ in nothing else.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ..encoder import Encoder, evaluating, first_states
-from ..finetuning import Recipe, train
+from ..finetuning import (
+    Method,
+    Recipe,
+    embed,
+    first_state,
+    new_head,
+    occurring_rows,
+    prepare,
+    train,
+)
 from ..stimuli import Sentence
 from ..words import Batch, Text, make_batch
 from .pairs import words_of
@@ -70,9 +79,10 @@ def tune_classifier(
 
     def logits(own: Encoder, head: nn.Linear, chosen: list[int]) -> tuple[Tensor, Tensor]:
         batch = make_batch(own, [texts[i] for i in chosen])
-        return head(own.encode(batch)[:, 0]), torch.tensor([labels[i] for i in chosen])
+        first = first_state(own, embed(own, batch), batch.attention_mask, 0)
+        return head(first), torch.tensor([labels[i] for i in chosen])
 
-    return _train(encoder, logits, len(texts), max(labels) + 1, seed, **recipe)
+    return _train(encoder, logits, texts, max(labels) + 1, seed, **recipe)
 
 
 def tune_tagger(
@@ -102,7 +112,7 @@ def tune_tagger(
         return head(own.encode(batch)).flatten(0, 1), gold.flatten()
 
     classes = 1 + max(max(row) for row in labels)
-    return _train(encoder, logits, len(texts), classes, seed, **recipe)
+    return _train(encoder, logits, texts, classes, seed, **recipe)
 
 
 def scope_labels(sentences: Sequence[Sentence]) -> list[list[int]]:
@@ -130,7 +140,7 @@ def control_labels(
 def _train(
     encoder: Encoder,
     logits: Callable[[Encoder, nn.Linear, list[int]], tuple[Tensor, Tensor]],
-    n: int,
+    texts: Sequence[Text],
     classes: int,
     seed: int,
     *,
@@ -138,18 +148,19 @@ def _train(
     batch_size: int = 16,
     lr: float = 3e-4,
 ) -> TunedEncoder:
-    recipe = Recipe(epochs, batch_size, lr)
-    own = replace(encoder, model=copy.deepcopy(encoder.model).eval())
-    draw = torch.Generator().manual_seed(seed)
-    head = nn.Linear(encoder.d_model, classes, device=encoder.device)
-    with torch.no_grad():
-        head.weight.copy_(0.02 * torch.randn(head.weight.shape, generator=draw))
-        head.bias.zero_()
+    prepared = prepare(encoder, Method("all"))
+    own, head = prepared.encoder, new_head(encoder, classes, seed)
 
     def loss(chosen: list[int]) -> Tensor:
         scores, gold = logits(own, head, chosen)
         return nn.functional.cross_entropy(scores, gold.to(scores.device), ignore_index=IGNORED)
 
-    parameters = [*own.base.parameters(), *head.parameters()]
-    losses = train(parameters, n, loss, recipe, draw=draw)
+    with occurring_rows(own, make_batch(own, texts).input_ids) as rows:
+        groups = [
+            {"params": [*prepared.parameters, *head.parameters()]},
+            {"params": [rows], "weight_decay": 0.0},
+        ]
+        draw = torch.Generator().manual_seed(seed)
+        losses = train(groups, len(texts), loss, Recipe(epochs, batch_size, lr), draw=draw)
+    own.model.requires_grad_(False)
     return TunedEncoder(own, head, losses, seed)

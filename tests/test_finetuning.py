@@ -53,6 +53,22 @@ def test_first_state_is_the_first_of_all_states(family, layer):
         assert torch.allclose(ours, encoder.encode(batch)[:, 0], atol=1e-5)
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_training_on_packed_texts_has_the_gradients_of_the_whole_model(family):
+    encoder = tiny_encoder(family)
+    batch = make_batch(encoder, PART.texts)
+    assert not batch.attention_mask.all()
+    blocks = encoder.family.blocks(encoder.base)
+    weights = [p for block in blocks for p in block.parameters()]
+    hidden = ft.embed(encoder, batch)
+    ours = ft.first_state(encoder, hidden, batch.attention_mask, 0)
+    theirs = encoder.encode(batch)[:, 0]
+    slopes = [torch.autograd.grad(first.square().sum(), weights) for first in (ours, theirs)]
+    for packed, whole in zip(*slopes, strict=True):
+        assert torch.allclose(packed, whole, atol=1e-4 * max(1.0, float(whole.abs().max())))
+    assert any(slope.abs().max() > 1e-3 for slope in slopes[0])
+
+
 def test_encoded_states_are_those_of_the_model(encoder):
     given = ft.examples(encoder, PART, 2)
     tuned = ft.Tuned(encoder, ft.tuned.new_head(encoder, 2, 0), 2)

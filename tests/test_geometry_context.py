@@ -77,6 +77,13 @@ def test_random_pairs_are_independent_and_across_texts():
         random_pairs(np.zeros(10, int), 5, seed=0)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_the_one_pair_of_few_rows_is_found(seed):
+    text = np.array([0, 0, 0, 1])
+    (pair,) = random_pairs(text, 5, seed)
+    assert sorted(text[pair]) == [0, 1]
+
+
 # --- context ------------------------------------------------------------------------------------
 
 

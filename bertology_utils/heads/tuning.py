@@ -162,5 +162,4 @@ def _train(
         ]
         draw = torch.Generator().manual_seed(seed)
         losses = train(groups, len(texts), loss, Recipe(epochs, batch_size, lr), draw=draw)
-    own.model.requires_grad_(False)
     return TunedEncoder(own, head, losses, seed)

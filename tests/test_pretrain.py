@@ -18,7 +18,7 @@ from transformers import AutoTokenizer, BertConfig, BertForPreTraining
 from bertology_utils.training import checkpoints, text
 from bertology_utils.training.card import CURVE, read_log, write_card
 from bertology_utils.training.checkpoints import CheckpointError
-from bertology_utils.training.export import TOKENIZER_FILES, export_model
+from bertology_utils.training.export import TOKENIZER_FILES, export_model, undo_favour
 from bertology_utils.training.hub_text import download_text, looks_like_hub
 from bertology_utils.training.masking import BERT_80_10_10, MaskingScheme, apply_masking
 from bertology_utils.training.pretrain import (
@@ -509,6 +509,22 @@ def test_exported_folder_loads_with_plain_transformers(tokenizer, tmp_path):
     assert torch.allclose(a.prediction_logits, b.prediction_logits, atol=5e-3)
     assert torch.allclose(a.seq_relationship_logits, b.seq_relationship_logits, atol=5e-3)
     assert next(model.parameters()).dtype == torch.float32
+
+
+def test_the_head_start_of_favoured_pieces_is_taken_back(tokenizer):
+    model = tiny_model(tokenizer).eval()
+    inputs = tokenizer("the cat sat on the [MASK] .", return_tensors="pt")
+    with torch.no_grad():
+        before = model(**inputs).prediction_logits[0, 6].softmax(-1)
+        undo_favour(model, tokenizer, CONFIG)
+        assert torch.equal(model(**inputs).prediction_logits[0, 6].softmax(-1), before)
+        undo_favour(model, tokenizer, PretrainConfig(favoured="is are", favoured_weight=3.0))
+        after = model(**inputs).prediction_logits[0, 6].softmax(-1)
+    vocabulary = tokenizer.get_vocab()
+    odds = after / before / (after[vocabulary["the"]] / before[vocabulary["the"]])
+    for piece in ("is", "are", "cat", "the"):
+        expected = 1 / 3 if piece in ("is", "are") else 1.0
+        assert float(odds[vocabulary[piece]]) == pytest.approx(expected, rel=1e-3)
 
 
 def test_weights_that_do_not_fit_are_not_exported(tokenizer, tmp_path):

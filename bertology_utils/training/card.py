@@ -14,6 +14,7 @@ import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 
 from ..writing import write_whole
 
@@ -131,6 +132,20 @@ def write_card(
         f"{row['mlm_loss']:.2f} | {row['nsp_accuracy']:.3f} |"
         for row in curve
     )
+    story = fill(
+        f"""\
+The encoder starts from all-MiniLM-L6-v2 (Apache-2.0), which has no head for masked words. Such a
+head was first set by ridge regression (`training.pretrain.closed_form_head`), then the whole model
+was trained {earlier}for {step} of {config["steps"]} planned steps on {counts[-1] / 1e6:.1f} million
+pieces{total} with both objectives: {config["mask_rate"]:.0%} of the pieces masked
+({config["mask_share"]:.0%} [MASK], {config["random_share"]:.0%} another piece, the rest kept),
+AdamW, {"in the last run " if after else ""}peak learning rate {config["learning_rate"]:g},
+warm-up of {config["warmup_steps"]} steps, linear decay over the last {config["decay_steps"]}
+planned ones. {note}
+`python -m bertology_utils.training.pretrain --help` lists the settings; the run continues from its
+checkpoint to the same weights.""",
+        99, break_on_hyphens=False, break_long_words=False,
+    )  # fmt: skip
     card = f"""\
 ---
 language: en
@@ -153,16 +168,7 @@ tokenizer = AutoTokenizer.from_pretrained(folder)
 
 ## How it was made
 
-The encoder starts from all-MiniLM-L6-v2 (Apache-2.0), which has no head for masked words. Such a
-head was first set by ridge regression (`training.pretrain.closed_form_head`), then the whole model
-was trained {earlier}for {step} of {config["steps"]} planned steps on {counts[-1] / 1e6:.1f} million
-pieces{total} with both objectives: {config["mask_rate"]:.0%} of the pieces masked
-({config["mask_share"]:.0%} [MASK], {config["random_share"]:.0%} another piece, the rest kept),
-AdamW, {"in the last run " if after else ""}peak learning rate {config["learning_rate"]:g},
-warm-up of {config["warmup_steps"]} steps, linear decay over the last {config["decay_steps"]}
-planned ones. {note}
-`python -m bertology_utils.training.pretrain --help` lists the settings; the run continues from its
-checkpoint to the same weights.
+{story}
 
 | text | million pieces | weight | licence |
 |---|---|---|---|

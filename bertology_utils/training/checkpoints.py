@@ -99,6 +99,11 @@ def resume(
     return 0
 
 
+def read_config(folder: Path) -> dict:
+    """The run's settings as a checkpoint keeps them."""
+    return _read_state(folder)["config"]
+
+
 def _read_state(folder: Path) -> dict:
     """The settings of a checkpoint whose files are as they were written."""
     saved = json.loads((folder / "state.json").read_text())

@@ -19,7 +19,7 @@ from transformers import AutoTokenizer, BertForPreTraining, BertTokenizer
 
 from ..writing import told
 from . import checkpoints
-from .pretrain import initial_model
+from .pretrain import PretrainConfig, initial_model
 
 #: files that a fast tokenizer needs; the vocabulary is inside tokenizer.json
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
@@ -62,6 +62,23 @@ def export_model(
     return out
 
 
+def undo_favour(model: BertForPreTraining, tokenizer, config: PretrainConfig) -> None:
+    """Take the favoured pieces' head start out of the output biases, in place.
+
+    A piece that was hidden ``favoured_weight`` times as readily as others stood behind [MASK] that
+    much more often than in text, and the head learned these odds. The correction for a changed
+    prior (Saerens et al. 2002, doi 10.1162/089976602753284446) divides them by the weight.
+
+    Raises:
+        ValueError: a favoured piece is not in the vocabulary.
+    """
+    weights = config.piece_weights(tokenizer)
+    if weights is not None:
+        bias = model.cls.predictions.bias
+        with torch.no_grad():
+            bias -= torch.from_numpy(weights).log().to(bias)
+
+
 def plain_tokenizer(tokenizer, max_length: int) -> BertTokenizer:
     """BERT's tokenizer over the same vocabulary, without the settings of another use.
 
@@ -82,9 +99,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--init", required=True, help="folder the run started from")
     parser.add_argument("--out", required=True, type=Path)
     args = parser.parse_args(argv)
+    tokenizer = AutoTokenizer.from_pretrained(args.init)
     model = initial_model(args.init, None, seed=0)
     checkpoints.load_weights(args.checkpoint, model)
-    export_model(model, AutoTokenizer.from_pretrained(args.init), args.out)
+    undo_favour(model, tokenizer, PretrainConfig(**checkpoints.read_config(args.checkpoint)))
+    export_model(model, tokenizer, args.out)
 
 
 if __name__ == "__main__":

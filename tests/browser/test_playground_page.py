@@ -310,7 +310,9 @@ SPOKEN = """() => {
   const walk = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {
     const { data, parentElement } = walk.currentNode;
-    if (!parentElement.closest("script, noscript"))
+    // A guess is a piece of the vocabulary, which has pieces in many scripts.
+    const guess = '[data-pg="fills"] tbody, [data-pg="near"] tbody';
+    if (!parentElement.closest(`script, noscript, ${guess}`))
       found.push([data.trim(), parentElement.closest("[lang]").lang]);
   }
   for (const one of root.querySelectorAll("[aria-label], [title]"))

@@ -101,8 +101,7 @@ class Layer(nn.Module):
 
     def first(self, rows: Tensor, packing: Packing) -> Tensor:
         """As :meth:`forward`, for the first piece alone: packed rows [R, D] -> [B, 1, D]."""
-        reading = rows.index_select(0, packing.back[:, 0])[:, None]
-        return self.feed(self._attend(reading, rows, packing)[0])
+        return self.feed(self._attend(packing.first(rows)[:, None], rows, packing)[0])
 
 
 class Compact(nn.Module):

@@ -46,6 +46,10 @@ class Packing:
         padded = rows.index_select(0, self.back.flatten())
         return padded.unflatten(0, self.back.shape)
 
+    def first(self, rows: Tensor) -> Tensor:
+        """[B, D] the first piece of every text, of [R, D]."""
+        return rows.index_select(0, self.back[:, 0])
+
     def at(self, rows: Tensor, places: Tensor) -> Tensor:
         """[B, D] one piece of every text, of [R, D] and places [B]."""
         return rows[self.back.gather(1, places[:, None])[:, 0]]

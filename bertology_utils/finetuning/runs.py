@@ -123,7 +123,7 @@ def fit(
     with rows as table:
         groups = [{"params": [*prepared.parameters, *head.parameters()]}]
         if table is not None:
-            groups.append({"params": [table], "weight_decay": 0.0})
+            groups.append(table)
         losses = train(
             groups,
             len(given),

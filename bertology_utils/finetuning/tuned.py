@@ -96,8 +96,7 @@ def first_state(encoder: Encoder, hidden: Tensor, mask: Tensor, layer: int) -> T
     rows = packing.pack(hidden)
     for parts in encoder.layers[layer:-1]:
         rows = _layer(parts, packing, rows, rows)
-    first = rows.index_select(0, packing.back[:, 0])[:, None]
-    return _layer(encoder.layers[-1], packing, rows, first)[:, 0]
+    return _layer(encoder.layers[-1], packing, rows, packing.first(rows)[:, None])[:, 0]
 
 
 def _layer(parts: LayerParts, packing: Packing, rows: Tensor, asking: Tensor) -> Tensor:
@@ -190,8 +189,10 @@ def new_head(encoder: Encoder, classes: int, seed: int) -> nn.Linear:
 
 
 @contextmanager
-def occurring_rows(encoder: Encoder, ids: Tensor) -> Iterator[nn.Parameter]:
+def occurring_rows(encoder: Encoder, ids: Tensor) -> Iterator[dict]:
     """Train only the rows of the token table that occur; they are written back at the end.
+
+    Inside, they are a group of parameters for AdamW.
 
     A row that never occurs has no gradient, so without weight decay on the table Adam leaves it
     alone: the result is that of training the whole table, for a fraction of the time.
@@ -210,7 +211,7 @@ def occurring_rows(encoder: Encoder, ids: Tensor) -> Iterator[nn.Parameter]:
     table.weight.requires_grad_(False)
     hook = table.register_forward_hook(replace, prepend=True)
     try:
-        yield rows
+        yield {"params": [rows], "weight_decay": 0.0}
     finally:
         hook.remove()
         with torch.no_grad():

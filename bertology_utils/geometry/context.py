@@ -25,13 +25,13 @@ def random_pairs(text_index: np.ndarray, n_pairs: int, seed: int) -> np.ndarray:
     """
     order = np.random.default_rng(seed).permutation(len(text_index))
     pairs = order[: len(order) // 2 * 2].reshape(-1, 2)
-    pairs = pairs[text_index[pairs[:, 0]] != text_index[pairs[:, 1]]][:n_pairs]
+    pairs = pairs[text_index[pairs[:, 0]] != text_index[pairs[:, 1]]]
     if not len(pairs):  # few rows, mostly of one text, can be dealt so that no pair is left
-        others = order[text_index[order] != text_index[order[:1]]]
-        if not len(others):
-            raise TooFewError("no two rows from different texts")
-        pairs = np.array([[order[0], others[0]]])[:n_pairs]
-    return pairs
+        others = order[text_index[order] != text_index[order[:1]]][:1]
+        pairs = np.column_stack([order[: len(others)], others])
+    if not len(pairs[:n_pairs]):
+        raise TooFewError("no two rows from different texts")
+    return pairs[:n_pairs]
 
 
 def anisotropy(collected: Collected, *, n_pairs: int = 5000, seed: int = 0) -> LayerScores:

@@ -156,10 +156,7 @@ def _train(
         return nn.functional.cross_entropy(scores, gold.to(scores.device), ignore_index=IGNORED)
 
     with occurring_rows(own, make_batch(own, texts).input_ids) as rows:
-        groups = [
-            {"params": [*prepared.parameters, *head.parameters()]},
-            {"params": [rows], "weight_decay": 0.0},
-        ]
+        groups = [{"params": [*prepared.parameters, *head.parameters()]}, rows]
         draw = torch.Generator().manual_seed(seed)
         losses = train(groups, len(texts), loss, Recipe(epochs, batch_size, lr), draw=draw)
     return TunedEncoder(own, head, losses, seed)

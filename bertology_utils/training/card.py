@@ -17,6 +17,7 @@ from pathlib import Path
 from textwrap import fill
 
 from ..writing import write_whole
+from . import checkpoints
 
 CURVE = "training_curve.json"
 
@@ -107,7 +108,7 @@ def write_card(
     Raises:
         FileNotFoundError: a run has no log, source list or such checkpoint.
     """
-    config = json.loads((run / f"step-{step}" / "state.json").read_text())["config"]
+    config = checkpoints.read_config(run / f"step-{step}")
     sources = json.loads((run / "sources.json").read_text())["train"]
     scores = evaluation.read_text(encoding="utf-8").strip()
     stages = [(read_log(folder), last) for folder, last in (*after, (run, step))]

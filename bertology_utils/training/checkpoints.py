@@ -100,7 +100,15 @@ def resume(
 
 
 def read_config(folder: Path) -> dict:
-    """The run's settings as a checkpoint keeps them."""
+    """The run's settings as a checkpoint keeps them.
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no such checkpoint.
+    ValueError
+        When its files are not as they were written.
+    """
     return _read_state(folder)["config"]
 
 
